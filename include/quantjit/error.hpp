@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What quantjit throws. Every message is one sentence: what failed, on what, why, and what to do next.
+// What quantjit throws. Every message is one sentence: what failed, on what, why, and what to do
+// next.
 #pragma once
 
 #include <quantjit/export.hpp>
@@ -16,8 +17,8 @@ class QUANTJIT_API Error : public std::runtime_error {
   ~Error() override;
 };
 
-/// An argument that breaks a rule of the contract. Thrown before any CUDA call, so nothing was launched,
-/// written or cached.
+/// An argument that breaks a rule of the contract. Thrown before any CUDA call, so nothing was
+/// launched, written or cached.
 class QUANTJIT_API InvalidArgument : public Error {
  public:
   /// @param parameter name of the argument or key, e.g. "output_s.strides[1]"
@@ -27,7 +28,9 @@ class QUANTJIT_API InvalidArgument : public Error {
   ~InvalidArgument() override;
 
   [[nodiscard]] const std::string& parameter() const noexcept { return parameter_; }
+
   [[nodiscard]] const std::string& value() const noexcept { return value_; }
+
   [[nodiscard]] const std::string& rule() const noexcept { return rule_; }
 
  private:
@@ -69,7 +72,9 @@ class QUANTJIT_API DriverError : public Error {
   ~DriverError() override;
 
   [[nodiscard]] const std::string& api() const noexcept { return api_; }
+
   [[nodiscard]] int code() const noexcept { return code_; }
+
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
  private:

@@ -7,7 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <string>
+#include <initializer_list>
 #include <string_view>
 
 struct CUstream_st;  // opaque; `CUstream` and `cudaStream_t` are pointers to it
@@ -44,13 +44,16 @@ constexpr std::size_t size_in_bytes(DType dtype) {
 /// "bf16", "f16", "f32", "e4m3", "int8", "int32", "int64" or "e8m0".
 QUANTJIT_API std::string_view to_string(DType dtype);
 
-/// A stream of the caller, `CUstream` or `cudaStream_t`; null is the legacy default stream. Not owned.
+/// A stream of the caller, `CUstream` or `cudaStream_t`; null is the legacy default stream. Not
+/// owned.
 using Stream = CUstream_st*;
 
-inline constexpr int kCurrentDevice = -1;  ///< the device of the context that is current on the calling thread
+inline constexpr int kCurrentDevice =
+    -1;  ///< the device of the context that is current on the calling thread
 
-/// A strided view of device (or, for the CPU reference, host) memory. It owns nothing: the memory must live until the
-/// work that uses it has finished on its stream. Strides are in elements. Value type.
+/// A strided view of device (or, for the CPU reference, host) memory. It owns nothing: the memory
+/// must live until the work that uses it has finished on its stream. Strides are in elements. Value
+/// type.
 struct TensorView {
   static constexpr int kMaxDims = 4;
 
@@ -61,13 +64,17 @@ struct TensorView {
   std::array<std::int64_t, kMaxDims> shape{};
   std::array<std::int64_t, kMaxDims> strides{};
 
-  /// View of contiguous (row-major) memory. Throws: InvalidArgument if there are more than kMaxDims dimensions or a
-  /// negative one.
-  QUANTJIT_API static TensorView contiguous(void* data, DType dtype, std::initializer_list<std::int64_t> shape,
+  /// View of contiguous (row-major) memory. Throws: InvalidArgument if there are more than kMaxDims
+  /// dimensions or a negative one.
+  QUANTJIT_API static TensorView contiguous(void* data, DType dtype,
+                                            std::initializer_list<std::int64_t> shape,
                                             std::int32_t device = 0);
-  /// View with strides in elements. Throws: InvalidArgument if the lists differ in length or are too long.
-  QUANTJIT_API static TensorView strided(void* data, DType dtype, std::initializer_list<std::int64_t> shape,
-                                         std::initializer_list<std::int64_t> strides, std::int32_t device = 0);
+  /// View with strides in elements. Throws: InvalidArgument if the lists differ in length or are
+  /// too long.
+  QUANTJIT_API static TensorView strided(void* data, DType dtype,
+                                         std::initializer_list<std::int64_t> shape,
+                                         std::initializer_list<std::int64_t> strides,
+                                         std::int32_t device = 0);
 
   /// Product of the shape.
   [[nodiscard]] std::int64_t numel() const {
@@ -77,10 +84,16 @@ struct TensorView {
     }
     return product;
   }
+
   /// Size of dimension `i`; negative counts from the end (-1 is the last).
-  [[nodiscard]] std::int64_t size(int i) const { return shape[static_cast<std::size_t>(i < 0 ? i + ndim : i)]; }
+  [[nodiscard]] std::int64_t size(int i) const {
+    return shape[static_cast<std::size_t>(i < 0 ? i + ndim : i)];
+  }
+
   /// Stride of dimension `i` in elements; negative counts from the end.
-  [[nodiscard]] std::int64_t stride(int i) const { return strides[static_cast<std::size_t>(i < 0 ? i + ndim : i)]; }
+  [[nodiscard]] std::int64_t stride(int i) const {
+    return strides[static_cast<std::size_t>(i < 0 ? i + ndim : i)];
+  }
 };
 
 }  // namespace quantjit

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trait descriptors: a plain struct per operation, and one canonical text form,
 //   op:key=value,key=value,...
-// with every key in a fixed order and no blanks. Text -> struct -> text is the identity on canonical text.
+// with every key in a fixed order and no blanks. Text -> struct -> text is the identity on
+// canonical text.
 #pragma once
 
 #include <quantjit/arch.hpp>
@@ -16,7 +17,8 @@
 
 namespace quantjit {
 
-// Enumerator values are part of the key and of the device code's template arguments: never change one, append new ones.
+// Enumerator values are part of the key and of the device code's template arguments: never change
+// one, append new ones.
 
 /// How a scale is stored and which multiplier follows from it.
 enum class ScaleFormat : std::uint8_t {
@@ -36,7 +38,8 @@ enum class ScaleLayout : std::uint8_t {
 /// Which rows are live.
 enum class Schedule : std::uint8_t {
   kFlat = 0,    ///< "flat": [num_tokens, hidden_size]
-  kMasked = 1,  ///< "masked": [num_experts, num_tokens_padded, hidden_size], `masked_m[e]` live rows an expert
+  kMasked = 1,  ///< "masked": [num_experts, num_tokens_padded, hidden_size], `masked_m[e]` live
+                ///< rows an expert
 };
 
 /// Whose bits.
@@ -66,7 +69,8 @@ struct PerTokenGroupQuant {
   std::uint16_t group = 128;
   ScaleFormat scale = ScaleFormat::kF32;
   ScaleLayout layout = ScaleLayout::kRow;
-  bool silu = false;  ///< input is [.., 2 * hidden_size]: silu(first half) * second half is quantized
+  bool silu =
+      false;  ///< input is [.., 2 * hidden_size]: silu(first half) * second half is quantized
   Schedule schedule = Schedule::kFlat;
   Numerics numerics = Numerics::kSglang;
   Fill fill = Fill::kNone;
@@ -97,13 +101,15 @@ struct Descriptor {
   friend bool operator==(const Descriptor&, const Descriptor&) = default;
 };
 
-/// Parses a trait text. Keys may come in any order; missing keys take their defaults (`fill` is `zero` by default with
-/// numerics=vllm, `zero_rows` is `zero` with numerics=exact). `math=auto|fast|precise` may be written anywhere.
-/// Throws: InvalidArgument for an unknown operation, key or value, a doubled key, blanks, or a combination that
-/// `validate` refuses; the message names the keys, the values and what is allowed. Thread safe.
+/// Parses a trait text. Keys may come in any order; missing keys take their defaults (`fill` is
+/// `zero` by default with numerics=vllm, `zero_rows` is `zero` with numerics=exact).
+/// `math=auto|fast|precise` may be written anywhere. Throws: InvalidArgument for an unknown
+/// operation, key or value, a doubled key, blanks, or a combination that `validate` refuses; the
+/// message names the keys, the values and what is allowed. Thread safe.
 QUANTJIT_API Descriptor parse_descriptor(std::string_view text);
 
-/// Throws InvalidArgument, naming both keys, if the combination is not one of the contract's. Thread safe.
+/// Throws InvalidArgument, naming both keys, if the combination is not one of the contract's.
+/// Thread safe.
 QUANTJIT_API void validate(const Traits& traits);
 
 /// Canonical text of the traits (without `math`). Thread safe.
@@ -119,13 +125,15 @@ QUANTJIT_API std::string_view to_string(Numerics value);
 QUANTJIT_API std::string_view to_string(Fill value);
 QUANTJIT_API std::string_view to_string(ZeroRows value);
 
-/// The math mode a kernel is compiled with. `exact` and `vllm` are always precise. Otherwise: the descriptor's own mode,
-/// else `preference` (the service's setting), else the target's default. `preference` never makes an exact or vllm
-/// descriptor fail. Throws: InvalidArgument if the descriptor itself asks for fast with exact or vllm.
+/// The math mode a kernel is compiled with. `exact` and `vllm` are always precise. Otherwise: the
+/// descriptor's own mode, else `preference` (the service's setting), else the target's default.
+/// `preference` never makes an exact or vllm descriptor fail. Throws: InvalidArgument if the
+/// descriptor itself asks for fast with exact or vllm.
 QUANTJIT_API MathMode resolve_math(const Descriptor& descriptor, const Arch& arch,
                                    MathMode preference = MathMode::kAuto);
 
-/// All valid traits, in a fixed order (about 3,000). The whole space that prewarm and the tests enumerate.
+/// All valid traits, in a fixed order (about 3,000). The whole space that prewarm and the tests
+/// enumerate.
 QUANTJIT_API std::vector<Traits> enumerate_traits();
 
 /// All fields of valid traits in one integer, unique over all operations: the in-memory key.

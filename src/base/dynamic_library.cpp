@@ -3,7 +3,6 @@
 
 #include <dlfcn.h>
 #include <link.h>
-
 #include <system_error>
 
 namespace quantjit::base {
@@ -12,7 +11,8 @@ DynamicLibrary DynamicLibrary::open(const std::string& name, OpenFailure* failur
   DynamicLibrary library;
   library.handle_ = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library.handle_ == nullptr && failure != nullptr) {
-    const char* const reason = dlerror();  // NOLINT(concurrency-mt-unsafe): glibc keeps it per thread
+    const char* const reason =
+        dlerror();  // NOLINT(concurrency-mt-unsafe): glibc keeps it per thread
     failure->reason = reason != nullptr ? reason : "unknown reason";
   }
   return library;
@@ -35,6 +35,7 @@ std::optional<std::string> find_loaded_library(std::string_view prefix) {
     std::string_view prefix;
     std::optional<std::string> found;
   } search{prefix, std::nullopt};
+
   dl_iterate_phdr(
       [](dl_phdr_info* info, std::size_t, void* data) {
         auto& wanted = *static_cast<Search*>(data);
@@ -58,7 +59,8 @@ std::filesystem::path executable_directory() {
 
 std::filesystem::path own_library_directory() {
   Dl_info info{};
-  if (dladdr(reinterpret_cast<const void*>(&own_library_directory), &info) == 0 || info.dli_fname == nullptr) {
+  if (dladdr(reinterpret_cast<const void*>(&own_library_directory), &info) == 0 ||
+      info.dli_fname == nullptr) {
     return {};
   }
   std::error_code error;

@@ -5,8 +5,8 @@
 
 namespace quantjit {
 
-// Out-of-line destructors anchor each vtable and type_info in the library, so that a handler in the application
-// matches whatever visibility it was compiled with.
+// Out-of-line destructors anchor each vtable and type_info in the library, so that a handler in the
+// application matches whatever visibility it was compiled with.
 Error::~Error() = default;
 InvalidArgument::~InvalidArgument() = default;
 CompileError::~CompileError() = default;

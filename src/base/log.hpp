@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The library's own logger (named "quantjit", stderr, default level warn). spdlog's default logger is never touched
-// and its headers stay in log.cpp.
+// The library's own logger (named "quantjit", stderr, default level warn). spdlog's default logger
+// is never touched and its headers stay in log.cpp.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,16 @@ void set_log_level(LogLevel level);
 /// Writes one line. Thread safe. Never throws.
 void log(LogLevel level, std::string_view message) noexcept;
 
-inline void log_debug(std::string_view message) noexcept { log(LogLevel::kDebug, message); }
-inline void log_info(std::string_view message) noexcept { log(LogLevel::kInfo, message); }
-inline void log_warn(std::string_view message) noexcept { log(LogLevel::kWarn, message); }
+inline void log_debug(std::string_view message) noexcept {
+  log(LogLevel::kDebug, message);
+}
+
+inline void log_info(std::string_view message) noexcept {
+  log(LogLevel::kInfo, message);
+}
+
+inline void log_warn(std::string_view message) noexcept {
+  log(LogLevel::kWarn, message);
+}
 
 }  // namespace quantjit::base

@@ -6,7 +6,8 @@
 namespace quantjit::base {
 
 std::optional<std::string> environment(const char* name) {
-  const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): read while options are built
+  const char* const value =
+      std::getenv(name);  // NOLINT(concurrency-mt-unsafe): read while options are built
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
 

@@ -18,7 +18,9 @@ class Sha256 {
  public:
   Sha256();
   void update(std::span<const std::byte> bytes);
+
   void update(std::string_view text) { update(std::as_bytes(std::span(text.data(), text.size()))); }
+
   /// Digest of everything fed so far; the object must not be used afterwards.
   [[nodiscard]] Sha256Digest finish();
 

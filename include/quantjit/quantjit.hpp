@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// The whole C++ API.
+#pragma once
+
+#include <quantjit/arch.hpp>
+#include <quantjit/error.hpp>
+#include <quantjit/kernel.hpp>
+#include <quantjit/ops.hpp>
+#include <quantjit/reference.hpp>
+#include <quantjit/service.hpp>
+#include <quantjit/tensor.hpp>
+#include <quantjit/traits.hpp>
+#include <quantjit/version.hpp>

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// KernelService: trait descriptor in, kernel out. memory -> disk -> compile -> publish.
+#pragma once
+
+#include <quantjit/arch.hpp>
+#include <quantjit/export.hpp>
+#include <quantjit/kernel.hpp>
+#include <quantjit/tensor.hpp>
+#include <quantjit/traits.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace quantjit {
+
+/// What to do when a kernel that is not loaded is requested for a capturing stream.
+enum class CapturePolicy : std::uint8_t {
+  kError = 0,  ///< throw CaptureMiss; the capture stays valid
+  kLoad = 1,   ///< compile and load under a relaxed thread capture mode
+};
+
+/// A cache root that others may write: its entries carry a MAC under a key that only its users
+/// hold.
+struct SharedRoot {
+  std::string root;
+  std::string key_file;
+};
+
+/// How a service behaves. The defaults are those of an empty environment.
+struct ServiceOptions {
+  /// Disk roots in lookup order; nothing = the default root ($XDG_CACHE_HOME/quantjit or
+  /// ~/.cache/quantjit); an empty list = memory only.
+  std::optional<std::vector<std::string>> cache_roots;
+  std::vector<SharedRoot> shared_roots;
+  std::uint64_t cache_max_bytes = std::uint64_t{2} << 30;
+  std::string kernel_dir;  ///< replaces the embedded kernel sources; empty = embedded
+  std::optional<std::string>
+      nvrtc;  ///< path of libnvrtc; one that does not exist means there is none
+  std::optional<std::string> cuda_driver;  ///< path of the driver library; nothing = libcuda.so.1
+  MathMode math = MathMode::kAuto;         ///< for descriptors that do not name a mode themselves
+  CodeKind code = CodeKind::kAuto;
+  CapturePolicy capture_policy = CapturePolicy::kError;
+  bool jit = true;  ///< false: never compile; a miss is SealedMiss
+
+  /// Defaults overridden by the QUANTJIT_* variables. Reads the environment; call it before threads
+  /// change it. Also sets the log level from QUANTJIT_LOG_LEVEL. Throws: InvalidArgument naming the
+  /// variable and its value.
+  QUANTJIT_API static ServiceOptions from_environment();
+};
+
+/// Counters since construction. `entries` of the memory tier are images.
+struct ServiceStats {
+  std::uint64_t requests = 0;
+  std::uint64_t memory_hits = 0;
+  std::uint64_t disk_hits = 0;
+  std::uint64_t compiles = 0;
+  std::uint64_t compile_failures = 0;
+  std::uint64_t waits = 0;  ///< requests that waited for another thread's compile of the same key
+  std::uint64_t loads = 0;  ///< images loaded on a device
+  std::uint64_t rejected_entries = 0;  ///< damaged or untrusted entries that were treated as a miss
+  std::uint64_t publish_failures = 0;
+  bool nvrtc_loaded = false;  ///< libnvrtc is mapped by this service
+};
+
+/// Why a request hits or misses, for people. See `KernelService::explain`.
+struct Explanation {
+  struct Difference {
+    std::string field;
+    std::string wanted;
+    std::string found;
+  };
+
+  std::string traits;
+  Arch arch;
+  std::string key;
+  std::string key_text;
+  bool hit = false;
+  std::string path;         ///< of the entry if hit
+  std::string nearest_key;  ///< empty if hit or if the cache is empty
+  std::vector<Difference> differs;
+};
+
+/// Turns trait descriptors into kernels. One compile per key among threads; results are kept in
+/// memory and on disk.
+///
+/// Thread safety: all members may be called from any thread. No lock is held while compiling,
+/// loading or reading files. A service may be destroyed while its kernels are in use; they keep
+/// their libraries.
+class QUANTJIT_API KernelService {
+ public:
+  /// Cheap: touches neither CUDA nor NVRTC nor the disk. Throws: InvalidArgument for options that
+  /// contradict each other.
+  explicit KernelService(ServiceOptions options = ServiceOptions::from_environment());
+  ~KernelService();
+  KernelService(KernelService&&) noexcept;
+  KernelService& operator=(KernelService&&) noexcept;
+  KernelService(const KernelService&) = delete;
+  KernelService& operator=(const KernelService&) = delete;
+
+  /// The kernel for a device, compiled and loaded if need be. A repeated request costs one hash
+  /// lookup.
+  /// @param device CUDA ordinal, or kCurrentDevice for the device of the current context (device 0
+  /// if there is none)
+  /// @param stream if it is capturing and the kernel is not loaded yet, the capture policy applies
+  /// The caller's current context is the same afterwards. Throws: InvalidArgument, NotImplemented,
+  /// CompileError, DriverError, SealedMiss, CaptureMiss.
+  Kernel get(const Descriptor& descriptor, int device = kCurrentDevice, Stream stream = nullptr);
+  /// As above from a trait text.
+  Kernel get(std::string_view descriptor, int device = kCurrentDevice, Stream stream = nullptr);
+
+  /// The image for a target, compiled if need be; needs no GPU. `source`, if given, receives the
+  /// tier that answered. Throws: InvalidArgument, NotImplemented, CompileError, SealedMiss.
+  Image get_image(const Descriptor& descriptor, const Arch& arch, ImageSource* source = nullptr);
+
+  /// Compiles without looking in or writing to any tier. Throws as get_image.
+  Image compile(const Descriptor& descriptor, const Arch& arch);
+
+  /// Looks without compiling or loading: key, hit or miss, and for a miss the nearest entry's
+  /// differing fields.
+  Explanation explain(const Descriptor& descriptor, const Arch& arch);
+
+  /// Reads the kernel sources again (QUANTJIT_KERNEL_DIR) and drops the memory tier; kernels
+  /// already handed out stay.
+  void reload_sources();
+
+  [[nodiscard]] ServiceStats stats() const;
+  [[nodiscard]] const ServiceOptions& options() const;
+
+  struct Body;  ///< private state; defined inside the library
+
+  [[nodiscard]] Body& body() { return *body_; }
+
+ private:
+  std::unique_ptr<Body> body_;
+};
+
+}  // namespace quantjit
