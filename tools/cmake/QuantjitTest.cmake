@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+# quantjit_test(NAME LABEL label SOURCES ... [LIBRARIES ...] [LABELS more...]): one Catch2 program; every test case
+# of it is a ctest of its own, named "label: test case".
+
+find_package(Catch2 REQUIRED)
+if(Catch2_VERSION VERSION_LESS 2.13.8)
+  message(FATAL_ERROR "Catch2 2.13.8 or newer is needed, found ${Catch2_VERSION}")
+endif()
+include(Catch)
+
+# What every test program links: the static library, so that private headers are within reach.
+add_library(quantjit_test_base INTERFACE)
+target_link_libraries(quantjit_test_base INTERFACE
+  quantjit_static quantjit_flags quantjit_thirdparty quantjit_cuda_headers Threads::Threads ${CMAKE_DL_LIBS})
+set(quantjit_catch_arguments "")
+if(Catch2_VERSION VERSION_LESS 3)
+  add_library(quantjit_catch_main STATIC "${PROJECT_SOURCE_DIR}/tests/support/catch_main.cpp")
+  target_link_libraries(quantjit_catch_main PUBLIC Catch2::Catch2 PRIVATE quantjit_flags)
+  target_link_libraries(quantjit_test_base INTERFACE quantjit_catch_main)
+  # A name that selects no test case must fail; Catch2 3 does so by itself.
+  set(quantjit_catch_arguments EXTRA_ARGS --warn NoTests)
+else()
+  target_link_libraries(quantjit_test_base INTERFACE Catch2::Catch2WithMain)
+endif()
+
+# The Catch2 headers, parsed once for all test programs: for 2.13 that is most of a test's compile time.
+add_library(quantjit_test_pch OBJECT "${PROJECT_SOURCE_DIR}/tests/support/pch.cpp")
+target_link_libraries(quantjit_test_pch PRIVATE quantjit_test_base quantjit_warnings)
+target_precompile_headers(quantjit_test_pch PRIVATE "${PROJECT_SOURCE_DIR}/tests/support/catch.hpp")
+
+function(quantjit_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL" "SOURCES;LIBRARIES;LABELS")
+  if(NOT arg_SOURCES)
+    return()
+  endif()
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE quantjit_warnings quantjit_test_base ${arg_LIBRARIES})
+  target_precompile_headers(${name} REUSE_FROM quantjit_test_pch)
+  catch_discover_tests(${name}
+    TEST_PREFIX "${arg_LABEL}: "
+    ${quantjit_catch_arguments}
+    PROPERTIES LABELS "${arg_LABEL};${arg_LABELS}" TIMEOUT 300 SKIP_REGULAR_EXPRESSION "^SKIPPED: |[\n]SKIPPED: ")
+endfunction()
