@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parameter struct of each kernel, read by the host and by the device. Nothing is included, so
+// both sides see the same few lines; the asserts hold the layout on both.
+//
+// Strides and offsets are in bytes. A "chunk" is what one thread of a group kernel takes: 16
+// consecutive elements of a row (32 in the wide entry point). A "slab" is a range of rows with
+// fewer than 2^31 chunks: inside it all indices are 32 bits wide, and a grid dimension counts
+// slabs.
+#pragma once
+
+namespace quantjit::device {
+
+using I64 = long long;
+using U32 = unsigned int;
+
+/// Quotient by a number known at launch: q = (mulhi(n, multiplier) + n) >> shift, for n < 2^31.
+struct Divisor {
+  U32 value;
+  U32 multiplier;
+  U32 shift;
+};
+
+/// Bits of GroupQuantParams::flags and TokenQuantParams::flags.
+enum : U32 {
+  kInputAligned32 = 1U << 0,  ///< every input row starts on 32 bytes (SM100+: one load a lane)
+  kMaskIs64Bit = 1U << 1,     ///< masked_m is int64
+  kZeroRowGuard = 1U << 2,    ///< per_token_quant: a row with scale 0 gets multiplier 0
+};
+
+/// per_token_group_quant, flat and masked.
+struct GroupQuantParams {
+  const void* input;
+  void* output_q;
+  void* output_s;
+  const void* masked_m;  ///< live rows an expert; null when flat
+  I64 input_token_stride;
+  I64 input_expert_stride;
+  I64 input_up_offset;  ///< from the gate half of a row to its up half; 0 without SiLU
+  I64 q_token_stride;
+  I64 q_expert_stride;
+  I64 s_token_stride;
+  I64 s_group_stride;  ///< between groups; between words of four groups for packed scales
+  I64 s_expert_stride;
+  I64 num_tokens;      ///< rows of the input: T, or T_pad when masked
+  I64 q_fill_end;      ///< pad rows of q below this one are zeroed
+  Divisor row_chunks;  ///< chunks a row
+  U32 num_groups;      ///< groups a row
+  U32 pack_tail;       ///< bytes of a row's last word that no group owns: 0..3
+  U32 slab_rows;
+  U32 slab_chunks;       ///< chunks of a full slab
+  U32 last_slab_chunks;  ///< chunks of the last slab, pad rows included
+  U32 num_experts;
+  U32 slice_experts;  ///< experts that one slice of the masked grid walks
+  U32 flags;
+};
+
+static_assert(sizeof(Divisor) == 12, "Divisor has no padding");
+static_assert(sizeof(void*) == 8, "64-bit pointers");
+static_assert(sizeof(GroupQuantParams) == 160, "GroupQuantParams layout");
+static_assert(__builtin_offsetof(GroupQuantParams, input_token_stride) == 32);
+static_assert(__builtin_offsetof(GroupQuantParams, s_token_stride) == 72);
+static_assert(__builtin_offsetof(GroupQuantParams, num_tokens) == 96);
+static_assert(__builtin_offsetof(GroupQuantParams, row_chunks) == 112);
+static_assert(__builtin_offsetof(GroupQuantParams, num_groups) == 124);
+static_assert(__builtin_offsetof(GroupQuantParams, flags) == 152);
+
+/// per_token_quant. A "vector" is what one thread loads at once: 4, 8 or 16 elements by entry
+/// point.
+struct TokenQuantParams {
+  const void* input;
+  void* output_q;
+  float* output_s;
+  I64 input_token_stride;
+  I64 q_token_stride;
+  I64 num_tokens;
+  U32 row_vectors;  ///< vectors a row
+  U32 flags;
+};
+
+static_assert(sizeof(TokenQuantParams) == 56, "TokenQuantParams layout");
+static_assert(__builtin_offsetof(TokenQuantParams, num_tokens) == 40);
+static_assert(__builtin_offsetof(TokenQuantParams, row_vectors) == 48);
+static_assert(__builtin_offsetof(TokenQuantParams, flags) == 52);
+
+}  // namespace quantjit::device
