@@ -29,6 +29,14 @@ enum class ScaleFormat : std::uint8_t {
 };
 
 /// Where scale (token, group) lies.
+///
+/// `swizzle128x4` keeps the scales of 128 tokens x 4 groups in a tile of 512 bytes. Byte of (token,
+/// group): ((token / 128) * ceil(G / 4) + group / 4) * 512 + (token % 32) * 16 +
+/// (token % 128) / 32 * 4 + group % 4, an expert at a time; a buffer holds ceil(T / 128) *
+/// ceil(G / 4) tiles an expert. Every byte of a tile that holds a live token is written: tokens
+/// beyond the last live one (T with schedule=flat, masked_m[e] with schedule=masked) and groups
+/// beyond G get 0. Tiles with no live token are left untouched.
+/// Source: the 128x4 block scaling factor layout of cuBLAS and of the PTX block-scaled mma.
 enum class ScaleLayout : std::uint8_t {
   kRow = 0,           ///< "row": group stride 1
   kCol = 1,           ///< "col": token stride 1
