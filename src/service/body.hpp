@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Private state of KernelService.
+#pragma once
+
+#include "cache/store.hpp"
+#include "src/service/image_builder.hpp"
+#include "src/service/image_state.hpp"
+#include "src/service/kernel_sources.hpp"
+#include "src/service/loaded_kernel.hpp"
+#include "src/service/single_flight.hpp"
+#include "src/service/toolchain.hpp"
+
+#include <quantjit/service.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <unordered_map>
+
+namespace quantjit {
+
+/// The default root as a list; empty if the user has no home.
+[[nodiscard]] std::vector<std::string> default_cache_roots();
+
+namespace service {
+
+/// In-memory key of a loaded kernel: plain integers, so that a hit costs one hash and one compare.
+struct LoadedKey {
+  std::uint64_t traits = 0;  ///< pack()
+  int device = 0;
+  MathMode math = MathMode::kAuto;  ///< as requested
+
+  friend bool operator==(const LoadedKey&, const LoadedKey&) = default;
+};
+
+struct LoadedKeyHash {
+  std::size_t operator()(const LoadedKey& key) const noexcept {
+    const std::uint64_t mixed =
+        (key.traits ^ (static_cast<std::uint64_t>(static_cast<std::uint32_t>(key.device)) << 48) ^
+         (static_cast<std::uint64_t>(key.math) << 60)) *
+        0x9E3779B97F4A7C15ull;
+    return static_cast<std::size_t>(mixed ^ (mixed >> 32));
+  }
+};
+
+struct Counters {
+  std::atomic<std::uint64_t> requests{0};
+  std::atomic<std::uint64_t> memory_hits{0};
+  std::atomic<std::uint64_t> disk_hits{0};
+  std::atomic<std::uint64_t> compiles{0};
+  std::atomic<std::uint64_t> compile_failures{0};
+  std::atomic<std::uint64_t> waits{0};
+  std::atomic<std::uint64_t> loads{0};
+  std::atomic<std::uint64_t> rejected_entries{0};
+  std::atomic<std::uint64_t> publish_failures{0};
+};
+
+/// An image and the tier that it came from.
+struct Fetched {
+  ImagePointer image;
+  ImageSource source = ImageSource::kMemory;
+};
+
+}  // namespace service
+
+struct KernelService::Body {
+  explicit Body(ServiceOptions service_options);
+
+  ServiceOptions options;
+  service::Toolchain toolchain;
+  cache::CubinStore store;
+  service::Counters counters;
+
+  /// The current snapshot of the kernel sources. Throws: InvalidArgument.
+  std::shared_ptr<const service::KernelSources> sources();
+  /// The driver, loaded and initialized. Throws: DriverError.
+  const driver::DriverApi& driver();
+
+  /// memory -> disk -> compile -> publish. Throws: CompileError, SealedMiss.
+  service::Fetched fetch(const service::Request& request);
+  /// Lookup on disk only: null if absent.
+  service::ImagePointer lookup(const service::Request& request);
+  /// Compiles, looking in no tier. Throws: CompileError.
+  service::ImagePointer compile(const service::Request& request);
+  /// Loads on a device after whatever compile it takes; the memory tier has missed.
+  Kernel load(const Descriptor& descriptor, int device, Stream stream);
+
+  std::shared_mutex loaded_mutex;  // guards loaded
+  std::unordered_map<service::LoadedKey, Kernel, service::LoadedKeyHash> loaded;
+
+  std::shared_mutex images_mutex;                                 // guards images
+  std::unordered_map<std::string, service::ImagePointer> images;  // by request id
+
+  void reload();
+
+ private:
+  service::Fetched fetch_cold(const service::Request& request);
+  void publish(const service::Request& request, const detail::ImageState& image);
+  Kernel load_on_device(const Descriptor& descriptor, const driver::DriverApi& api, int device);
+  service::Fetched fetch_for_device(const Descriptor& descriptor, const driver::DriverApi& api,
+                                    const Arch& arch);
+  std::shared_ptr<const driver::Library> library_of(const service::ImagePointer& image,
+                                                    const driver::DriverApi& api);
+  service::ImagePointer remember(const service::Request& request, service::ImagePointer image);
+  [[noreturn]] void throw_sealed_miss(const service::Request& request);
+
+  std::mutex sources_mutex_;  // guards sources_
+  std::shared_ptr<const service::KernelSources> sources_;
+  std::atomic<const driver::DriverApi*> driver_{nullptr};
+  std::mutex libraries_mutex_;                                             // guards libraries_
+  std::map<std::string, std::weak_ptr<const driver::Library>> libraries_;  // by entry key
+  service::SingleFlight<std::string, service::Fetched> image_flights_;
+  service::SingleFlight<std::string, std::shared_ptr<const driver::Library>> library_flights_;
+  service::SingleFlight<service::LoadedKey, Kernel, service::LoadedKeyHash> kernel_flights_;
+};
+
+}  // namespace quantjit

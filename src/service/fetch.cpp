@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tiers: memory -> disk -> compile -> publish.
+#include "src/base/log.hpp"
+#include "src/service/body.hpp"
+#include "src/service/explain.hpp"
+
+#include <quantjit/error.hpp>
+
+namespace quantjit {
+
+using service::Fetched;
+using service::ImagePointer;
+using service::Request;
+
+std::shared_ptr<const service::KernelSources> KernelService::Body::sources() {
+  const std::lock_guard lock(sources_mutex_);
+  if (!sources_) {
+    sources_ = options.kernel_dir.empty()
+                   ? service::KernelSources::embedded()
+                   : service::KernelSources::from_directory(options.kernel_dir);
+  }
+  return sources_;
+}
+
+void KernelService::Body::reload() {
+  {
+    const std::lock_guard lock(sources_mutex_);
+    sources_.reset();
+  }
+  {
+    const std::unique_lock lock(loaded_mutex);
+    loaded.clear();
+  }
+  const std::unique_lock lock(images_mutex);
+  images.clear();
+}
+
+Fetched KernelService::Body::fetch(const Request& request) {
+  {
+    const std::shared_lock lock(images_mutex);
+    if (const auto found = images.find(request.id); found != images.end()) {
+      counters.memory_hits.fetch_add(1, std::memory_order_relaxed);
+      return {found->second, ImageSource::kMemory};
+    }
+  }
+  return image_flights_.run(
+      request.id, [&] { return fetch_cold(request); },
+      [&] { counters.waits.fetch_add(1, std::memory_order_relaxed); });
+}
+
+Fetched KernelService::Body::fetch_cold(const Request& request) {
+  {
+    // Another thread's flight may have ended between this thread's look and its own flight.
+    const std::shared_lock lock(images_mutex);
+    if (const auto found = images.find(request.id); found != images.end()) {
+      return {found->second, ImageSource::kMemory};
+    }
+  }
+  if (ImagePointer image = lookup(request)) {
+    counters.disk_hits.fetch_add(1, std::memory_order_relaxed);
+    return {remember(request, std::move(image)), ImageSource::kDisk};
+  }
+  if (!options.jit) {
+    throw_sealed_miss(request);
+  }
+  const service::Toolchain::Found& found =
+      toolchain.require(request.traits_text, request.arch.to_string());
+  const std::string identity = found.identity.short_form();
+  cache::Turn turn = store.wait_for_entry_or_lease({request.id, identity}, request.key_text);
+  if (turn.found()) {
+    if (ImagePointer image = from_entry(request, std::move(*turn.entry), {}, identity)) {
+      counters.disk_hits.fetch_add(1, std::memory_order_relaxed);
+      return {remember(request, std::move(image)), ImageSource::kDisk};
+    }
+  }
+  ImagePointer image = compile(request);
+  publish(request, *image);
+  return {remember(request, std::move(image)), ImageSource::kCompiled};
+}
+
+ImagePointer KernelService::Body::lookup(const Request& request) {
+  const service::Toolchain::Found* const found = toolchain.find();
+  const std::string identity = found != nullptr ? found->identity.short_form() : std::string{};
+  cache::LookupResult result;
+  if (found != nullptr) {
+    result = store.lookup({request.id, identity}, request.key_text);
+  }
+  if (!result.found() && (found == nullptr || !options.jit)) {
+    result = store.lookup_any_toolchain(request.id, request.key_text);
+  }
+  if (result.status == cache::LookupStatus::kRejected) {
+    counters.rejected_entries.fetch_add(1, std::memory_order_relaxed);
+  }
+  if (!result.found()) {
+    return nullptr;
+  }
+  ImagePointer image = from_entry(request, std::move(*result.entry), result.path, identity);
+  if (!image) {
+    counters.rejected_entries.fetch_add(1, std::memory_order_relaxed);
+    base::log_warn("cache entry " + result.path +
+                   " has metadata that does not fit its key; it is compiled again");
+  }
+  return image;
+}
+
+ImagePointer KernelService::Body::compile(const Request& request) {
+  const service::Toolchain::Found& found =
+      toolchain.require(request.traits_text, request.arch.to_string());
+  counters.compiles.fetch_add(1, std::memory_order_relaxed);
+  try {
+    ImagePointer image = compile_image(request, found);
+    base::log_info("compiled " + request.traits_text + " for " + request.arch.to_string() + " in " +
+                   std::to_string(image->info.compile_ms) + " ms");
+    return image;
+  } catch (const Error&) {
+    counters.compile_failures.fetch_add(1, std::memory_order_relaxed);
+    throw;
+  }
+}
+
+void KernelService::Body::publish(const Request& request, const detail::ImageState& image) {
+  const cache::Entry entry = to_entry(request, image);
+  if (!serializable(entry)) {
+    counters.publish_failures.fetch_add(1, std::memory_order_relaxed);
+    base::log_warn("the entry of " + request.traits_text +
+                   " is beyond the limits of the cache format; it stays in memory");
+    return;
+  }
+  if (store.publish(entry).status == cache::PublishStatus::kFailed) {
+    counters.publish_failures.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+ImagePointer KernelService::Body::remember(const Request& request, ImagePointer image) {
+  const std::unique_lock lock(images_mutex);
+  return images.try_emplace(request.id, std::move(image)).first->second;
+}
+
+void KernelService::Body::throw_sealed_miss(const Request& request) {
+  const std::string arch = request.arch.to_string();
+  std::string message = request.traits_text + " for " + arch +
+                        " is in no cache tier, and compiling is off (QUANTJIT_JIT)";
+  const Explanation explanation = service::explain_miss(*this, request);
+  if (!explanation.nearest_key.empty()) {
+    message += "; the nearest entry " + explanation.nearest_key + " differs in";
+    for (const Explanation::Difference& difference : explanation.differs) {
+      message += " " + difference.field;
+    }
+  }
+  throw SealedMiss(message + "; compile it ahead with: quantjit compile '" + request.traits_text +
+                   "' --arch " + arch);
+}
+
+}  // namespace quantjit

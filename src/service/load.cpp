@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// From an image to a kernel on a device.
+#include "src/base/log.hpp"
+#include "src/driver/stream.hpp"
+#include "src/service/body.hpp"
+#include "src/service/target.hpp"
+
+#include <quantjit/error.hpp>
+
+#include <optional>
+
+namespace quantjit {
+
+using service::Fetched;
+using service::ImagePointer;
+
+const driver::DriverApi& KernelService::Body::driver() {
+  const driver::DriverApi* api = driver_.load(std::memory_order_acquire);
+  if (api == nullptr) {
+    api = &driver::DriverApi::get(options.cuda_driver.value_or(std::string{}));
+    driver_.store(api, std::memory_order_release);
+  }
+  return *api;
+}
+
+Kernel KernelService::Body::load(const Descriptor& descriptor, int device, Stream stream) {
+  validate(descriptor.traits);
+  const driver::DriverApi& api = driver();
+  api.initialize();  // also refuses to go on in a forked child
+  std::optional<driver::RelaxedCaptureGuard> relaxed;
+  if (stream != nullptr && capture_state(api, stream) != driver::CaptureState::kNone) {
+    if (options.capture_policy == CapturePolicy::kError) {
+      throw CaptureMiss(to_text(descriptor.traits) + " is not loaded on device " +
+                        std::to_string(device) +
+                        ", and its stream is being captured into a graph; request the kernel once "
+                        "before the capture "
+                        "begins, or set QUANTJIT_CAPTURE_POLICY=load");
+    }
+    relaxed.emplace(api);
+  }
+  const service::LoadedKey key{pack(descriptor.traits), device, descriptor.math};
+  return kernel_flights_.run(
+      key,
+      [&] {
+        {
+          const std::shared_lock lock(loaded_mutex);
+          if (const auto found = loaded.find(key); found != loaded.end()) {
+            return found->second;
+          }
+        }
+        Kernel kernel = load_on_device(descriptor, api, device);
+        const std::unique_lock lock(loaded_mutex);
+        return loaded.try_emplace(key, std::move(kernel)).first->second;
+      },
+      [&] { counters.waits.fetch_add(1, std::memory_order_relaxed); });
+}
+
+Fetched KernelService::Body::fetch_for_device(const Descriptor& descriptor,
+                                              const driver::DriverApi& api, const Arch& arch) {
+  const CodeKind code = options.code != CodeKind::kAuto ? options.code
+                        : api.wants_ptx()               ? CodeKind::kPtx
+                                                        : CodeKind::kCubin;
+  const auto snapshot = sources();
+  const auto request_for = [&](const Arch& target, CodeKind kind) {
+    return make_request(descriptor, target, options.math, kind, *snapshot);
+  };
+  const service::Request request = request_for(arch, code);
+  const service::Toolchain::Found* const found = options.jit ? toolchain.find() : nullptr;
+  if (found == nullptr || options.code == CodeKind::kCubin) {
+    return fetch(request);
+  }
+  {
+    const std::shared_lock lock(images_mutex);
+    if (images.contains(request.id)) {
+      return {images.at(request.id), ImageSource::kMemory};
+    }
+  }
+  if (lookup(request) != nullptr || found->compiler->supports(arch)) {
+    return fetch(request);
+  }
+  const std::optional<Arch> newest =
+      service::newest_ptx_target(arch, found->compiler->supported_archs());
+  if (!newest) {
+    return fetch(request);  // ends in the compiler's own error, which lists its targets
+  }
+  base::log_info("NVRTC at " + found->library.path.string() + " does not know " + arch.to_string() +
+                 "; taking PTX for " + newest->to_string() +
+                 ", which the driver compiles when it loads");
+  return fetch(request_for(*newest, CodeKind::kPtx));
+}
+
+std::shared_ptr<const driver::Library> KernelService::Body::library_of(
+    const ImagePointer& image, const driver::DriverApi& api) {
+  const std::string& key = image->info.key;
+  const auto known = [&]() -> std::shared_ptr<const driver::Library> {
+    const std::lock_guard lock(libraries_mutex_);
+    const auto found = libraries_.find(key);
+    return found == libraries_.end() ? nullptr : found->second.lock();
+  };
+  if (auto library = known()) {
+    return library;
+  }
+  return library_flights_.run(
+      key,
+      [&] {
+        if (auto library = known()) {
+          return library;
+        }
+        auto library = std::make_shared<const driver::Library>(
+            driver::Library::load(api, image->code, {image->info.traits, image->info.arch}));
+        const std::lock_guard lock(libraries_mutex_);
+        libraries_[key] = library;
+        return library;
+      },
+      [] {});
+}
+
+Kernel KernelService::Body::load_on_device(const Descriptor& descriptor,
+                                           const driver::DriverApi& api, int device) {
+  const driver::DeviceInfo& info = device_info(api, device);
+  const Fetched fetched = fetch_for_device(descriptor, api, info.arch);
+  const auto& entries = fetched.image->info.entry_points;
+  if (entries.size() > detail::kMaxEntryPoints) {
+    throw CompileError("the image of " + fetched.image->info.traits +
+                           " has more entry points than a descriptor may have",
+                       {});
+  }
+  auto state = std::make_shared<detail::LoadedKernel>();
+  state->traits = descriptor.traits;
+  state->image = fetched.image;
+  state->library = library_of(fetched.image, api);
+  state->api = &api;
+  state->device = &info;
+  state->primary_context = primary_context(api, device);
+  const bool wants_pdl =
+      std::visit([](const auto& traits) { return traits.pdl; }, descriptor.traits);
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    state->entries[i] = state->library->kernel(entries[i].lowered_name);
+    state->library->prepare(state->entries[i], device);
+    state->programmatic[i] = wants_pdl && entries[i].pdl_wait ? driver::ProgrammaticLaunch::kOn
+                                                              : driver::ProgrammaticLaunch::kOff;
+    if (wants_pdl && !entries[i].pdl_wait) {
+      base::log_warn("kernel " + entries[i].name +
+                     " never waits for the kernel before it (griddepcontrol.wait); it is "
+                     "launched without programmatic dependent launch");
+    }
+  }
+  counters.loads.fetch_add(1, std::memory_order_relaxed);
+  return Kernel(std::move(state));
+}
+
+}  // namespace quantjit

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "src/driver/device.hpp"
+#include "src/driver/launch.hpp"
+#include "src/driver/library.hpp"
+#include "src/service/image_state.hpp"
+
+#include <array>
+#include <cstddef>
+#include <memory>
+
+namespace quantjit::detail {
+
+/// Most entry points that one descriptor may have.
+inline constexpr std::size_t kMaxEntryPoints = 3;
+
+/// What a Kernel shares: everything a launch needs, immutable.
+struct LoadedKernel {
+  Traits traits;
+  std::shared_ptr<const ImageState> image;
+  std::shared_ptr<const driver::Library> library;  ///< one per image, shared by its devices
+  const driver::DriverApi* api = nullptr;
+  const driver::DeviceInfo* device = nullptr;
+  CUctx_st* primary_context = nullptr;
+  std::array<driver::KernelHandle, kMaxEntryPoints> entries{};
+  /// On for an entry only if the descriptor asks for it and the code waits for its predecessor:
+  /// without the wait the attribute would be a race.
+  std::array<driver::ProgrammaticLaunch, kMaxEntryPoints> programmatic{};
+};
+
+}  // namespace quantjit::detail

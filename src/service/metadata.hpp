@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// ImageInfo to and from an entry's metadata (JSON).
+#pragma once
+
+#include <quantjit/kernel.hpp>
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace quantjit::service {
+
+/// The metadata text of an image. `options` are the compile options, for `cache inspect`.
+[[nodiscard]] std::string to_metadata(const ImageInfo& info,
+                                      const std::vector<std::string>& options);
+/// Reads what to_metadata wrote, except key, key_text, path and toolchain_match; nothing if the
+/// text is not that.
+[[nodiscard]] std::optional<ImageInfo> from_metadata(std::string_view text);
+
+}  // namespace quantjit::service

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is to be compiled, and the key that follows from it.
+#pragma once
+
+#include "cache/entry.hpp"
+#include "src/service/kernel_sources.hpp"
+#include "src/traits/specialization.hpp"
+
+#include <quantjit/kernel.hpp>
+#include <quantjit/traits.hpp>
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace quantjit::service {
+
+/// One thing to compile, resolved: nothing in it depends on the machine.
+struct Request {
+  Traits traits;
+  std::string traits_text;
+  Arch arch;
+  MathMode math = MathMode::kPrecise;
+  CodeKind code = CodeKind::kCubin;
+  Specialization specialization;
+  Closure closure;
+  std::string key_text;  ///< labelled, length-prefixed fields
+  std::string id;        ///< SHA-256 of key_text, 64 hexadecimal digits
+};
+
+/// Resolves and keys a request. The closure points into `sources`.
+/// Throws: InvalidArgument, NotImplemented, CompileError (unreadable sources).
+[[nodiscard]] Request make_request(const Descriptor& descriptor, const Arch& arch,
+                                   MathMode preference, CodeKind code,
+                                   const KernelSources& sources);
+
+/// One field of a key text.
+using KeyField = std::pair<std::string, std::string>;
+
+/// Appends `label length:value\n`: the length keeps neighbouring fields apart whatever they hold.
+void append_key_field(std::string& text, std::string_view label, std::string_view value);
+/// Splits a key text into its fields; empty if it is not one.
+[[nodiscard]] std::vector<KeyField> parse_key_text(std::string_view text);
+
+}  // namespace quantjit::service

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/driver/device.hpp"
+#include "src/service/body.hpp"
+
+#include <quantjit/service.hpp>
+
+namespace quantjit {
+namespace {
+
+cache::StoreOptions store_options(const ServiceOptions& options) {
+  cache::StoreOptions store;
+  for (const std::string& root : options.cache_roots.value_or(std::vector<std::string>{})) {
+    store.roots.push_back({root, {}});
+  }
+  std::vector<cache::RootSpec> shared;
+  for (const SharedRoot& root : options.shared_roots) {
+    shared.push_back({root.root, root.key_file});
+  }
+  store.roots = cache::merge_roots(std::move(store.roots), shared);
+  store.max_bytes = options.cache_max_bytes;
+  return store;
+}
+
+service::Request request_for(KernelService::Body& body, const Descriptor& descriptor,
+                             const Arch& arch) {
+  const CodeKind code = body.options.code == CodeKind::kAuto ? CodeKind::kCubin : body.options.code;
+  return make_request(descriptor, arch, body.options.math, code, *body.sources());
+}
+
+}  // namespace
+
+KernelService::Body::Body(ServiceOptions service_options)
+    : options(std::move(service_options)),
+      toolchain(service::nvrtc_search(options.nvrtc)),
+      store(store_options(options)) {}
+
+KernelService::KernelService(ServiceOptions options) {
+  if (!options.cache_roots) {
+    options.cache_roots = default_cache_roots();
+  }
+  body_ = std::make_unique<Body>(std::move(options));
+}
+
+KernelService::~KernelService() = default;
+KernelService::KernelService(KernelService&&) noexcept = default;
+KernelService& KernelService::operator=(KernelService&&) noexcept = default;
+
+Kernel KernelService::get(const Descriptor& descriptor, int device, Stream stream) {
+  Body& body = *body_;
+  body.counters.requests.fetch_add(1, std::memory_order_relaxed);
+  const int ordinal =
+      device != kCurrentDevice ? device : driver::current_device(body.driver()).value_or(0);
+  {
+    const std::shared_lock lock(body.loaded_mutex);
+    const auto found = body.loaded.find({pack(descriptor.traits), ordinal, descriptor.math});
+    if (found != body.loaded.end()) {
+      body.counters.memory_hits.fetch_add(1, std::memory_order_relaxed);
+      return found->second;
+    }
+  }
+  return body.load(descriptor, ordinal, stream);
+}
+
+Kernel KernelService::get(std::string_view descriptor, int device, Stream stream) {
+  return get(parse_descriptor(descriptor), device, stream);
+}
+
+Image KernelService::get_image(const Descriptor& descriptor, const Arch& arch,
+                               ImageSource* source) {
+  body_->counters.requests.fetch_add(1, std::memory_order_relaxed);
+  service::Fetched fetched = body_->fetch(request_for(*body_, descriptor, arch));
+  if (source != nullptr) {
+    *source = fetched.source;
+  }
+  return Image(std::move(fetched.image));
+}
+
+Image KernelService::compile(const Descriptor& descriptor, const Arch& arch) {
+  return Image(body_->compile(request_for(*body_, descriptor, arch)));
+}
+
+void KernelService::reload_sources() {
+  body_->reload();
+}
+
+const ServiceOptions& KernelService::options() const {
+  return body_->options;
+}
+
+ServiceStats KernelService::stats() const {
+  const service::Counters& counters = body_->counters;
+  const auto read = [](const std::atomic<std::uint64_t>& counter) {
+    return counter.load(std::memory_order_relaxed);
+  };
+  return {.requests = read(counters.requests),
+          .memory_hits = read(counters.memory_hits),
+          .disk_hits = read(counters.disk_hits),
+          .compiles = read(counters.compiles),
+          .compile_failures = read(counters.compile_failures),
+          .waits = read(counters.waits),
+          .loads = read(counters.loads),
+          .rejected_entries = read(counters.rejected_entries),
+          .publish_failures = read(counters.publish_failures),
+          .nvrtc_loaded = body_->toolchain.is_loaded()};
+}
+
+}  // namespace quantjit
