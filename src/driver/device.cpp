@@ -132,6 +132,12 @@ int device_of_stream(const DriverApi& api, CUstream_st* stream) {
   return device;
 }
 
+CUctx_st* context_of_stream(const DriverApi& api, CUstream_st* stream) {
+  CUcontext context = nullptr;
+  check(api, api.table().cuStreamGetCtx(stream, &context), "cuStreamGetCtx");
+  return context;
+}
+
 std::optional<int> device_of_pointer(const DriverApi& api, const void* pointer) {
   api.initialize();
   int ordinal = 0;

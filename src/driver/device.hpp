@@ -56,6 +56,10 @@ CUctx_st* primary_context(const DriverApi& api, int ordinal);
 /// none.
 [[nodiscard]] int device_of_stream(const DriverApi& api, CUstream_st* stream);
 
+/// Context of a stream: one cheap driver call, for comparing with a known context on every launch.
+/// Throws: DriverError.
+[[nodiscard]] CUctx_st* context_of_stream(const DriverApi& api, CUstream_st* stream);
+
 /// Device that holds `pointer`; nothing if the address is not the driver's. Throws: DriverError.
 [[nodiscard]] std::optional<int> device_of_pointer(const DriverApi& api, const void* pointer);
 

@@ -28,6 +28,8 @@
   REQUIRED(cuMemGetInfo, 3020)                       \
   REQUIRED(cuMemAlloc, 3020)                         \
   REQUIRED(cuMemFree, 3020)                          \
+  REQUIRED(cuMemAllocAsync, 11020)                   \
+  REQUIRED(cuMemFreeAsync, 11020)                    \
   REQUIRED(cuMemcpyHtoD, 3020)                       \
   REQUIRED(cuMemcpyDtoH, 3020)                       \
   REQUIRED(cuMemcpyDtoDAsync, 3020)                  \
