@@ -152,4 +152,8 @@ QUANTJIT_API QuantizedTensors per_token_group_quant(KernelService& service,
                                                     const TensorView& masked_m = {},
                                                     std::int64_t expected_m = 0);
 
+/// The same for per_token_quant: q [T, H], s [T, 1].
+QUANTJIT_API QuantizedTensors per_token_quant(KernelService& service, const Descriptor& descriptor,
+                                              const TensorView& input, Stream stream);
+
 }  // namespace quantjit
