@@ -8,6 +8,12 @@
 // slabs.
 #pragma once
 
+#if defined(__CUDACC_RTC__)
+#define QUANTJIT_OFFSET(type, member) __INTADDR__(&(static_cast<type*>(nullptr))->member)
+#else
+#define QUANTJIT_OFFSET(type, member) __builtin_offsetof(type, member)
+#endif
+
 namespace quantjit::device {
 
 using I64 = long long;
@@ -45,7 +51,7 @@ struct GroupQuantParams {
   I64 q_fill_end;      ///< pad rows of q below this one are zeroed
   Divisor row_chunks;  ///< chunks a row
   U32 num_groups;      ///< groups a row
-  U32 pack_tail;       ///< bytes of a row's last word that no group owns: 0..3
+  U32 pad_rows;    ///< rows beyond num_tokens whose scales are zeroed, 0 in most kernels
   U32 slab_rows;
   U32 slab_chunks;       ///< chunks of a full slab
   U32 last_slab_chunks;  ///< chunks of the last slab, pad rows included
@@ -57,12 +63,12 @@ struct GroupQuantParams {
 static_assert(sizeof(Divisor) == 12, "Divisor has no padding");
 static_assert(sizeof(void*) == 8, "64-bit pointers");
 static_assert(sizeof(GroupQuantParams) == 160, "GroupQuantParams layout");
-static_assert(__builtin_offsetof(GroupQuantParams, input_token_stride) == 32);
-static_assert(__builtin_offsetof(GroupQuantParams, s_token_stride) == 72);
-static_assert(__builtin_offsetof(GroupQuantParams, num_tokens) == 96);
-static_assert(__builtin_offsetof(GroupQuantParams, row_chunks) == 112);
-static_assert(__builtin_offsetof(GroupQuantParams, num_groups) == 124);
-static_assert(__builtin_offsetof(GroupQuantParams, flags) == 152);
+static_assert(QUANTJIT_OFFSET(GroupQuantParams, input_token_stride) == 32);
+static_assert(QUANTJIT_OFFSET(GroupQuantParams, s_token_stride) == 72);
+static_assert(QUANTJIT_OFFSET(GroupQuantParams, num_tokens) == 96);
+static_assert(QUANTJIT_OFFSET(GroupQuantParams, row_chunks) == 112);
+static_assert(QUANTJIT_OFFSET(GroupQuantParams, num_groups) == 124);
+static_assert(QUANTJIT_OFFSET(GroupQuantParams, flags) == 152);
 
 /// per_token_quant. A "vector" is what one thread loads at once: 4, 8 or 16 elements by entry
 /// point.
@@ -78,8 +84,8 @@ struct TokenQuantParams {
 };
 
 static_assert(sizeof(TokenQuantParams) == 56, "TokenQuantParams layout");
-static_assert(__builtin_offsetof(TokenQuantParams, num_tokens) == 40);
-static_assert(__builtin_offsetof(TokenQuantParams, row_vectors) == 48);
-static_assert(__builtin_offsetof(TokenQuantParams, flags) == 52);
+static_assert(QUANTJIT_OFFSET(TokenQuantParams, num_tokens) == 40);
+static_assert(QUANTJIT_OFFSET(TokenQuantParams, row_vectors) == 48);
+static_assert(QUANTJIT_OFFSET(TokenQuantParams, flags) == 52);
 
 }  // namespace quantjit::device

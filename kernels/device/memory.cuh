@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Vector access to global memory: 128 bits everywhere, 256 bits on SM100 and later.
+#pragma once
+
+#include "device/types.cuh"
+
+namespace quantjit::device {
+
+QUANTJIT_DEVICE void load_16_bytes(const char* from, U32* to) {
+  asm volatile("ld.global.v4.b32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+               : "l"(from)
+               : "memory");
+}
+
+QUANTJIT_DEVICE void load_8_bytes(const char* from, U32* to) {
+  asm volatile("ld.global.v2.b32 {%0, %1}, [%2];" : "=r"(to[0]), "=r"(to[1]) : "l"(from) : "memory");
+}
+
+QUANTJIT_DEVICE void store_16_bytes(char* to, const U32* from) {
+  asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};"
+               :
+               : "l"(to), "r"(from[0]), "r"(from[1]), "r"(from[2]), "r"(from[3])
+               : "memory");
+}
+
+#if __CUDA_ARCH__ >= 1000
+QUANTJIT_DEVICE void load_32_bytes(const char* from, U32* to) {
+  asm volatile("ld.global.v8.b32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
+               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]), "=r"(to[4]), "=r"(to[5]),
+                 "=r"(to[6]), "=r"(to[7])
+               : "l"(from)
+               : "memory");
+}
+
+QUANTJIT_DEVICE void store_32_bytes(char* to, const U32* from) {
+  asm volatile("st.global.v8.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};"
+               :
+               : "l"(to), "r"(from[0]), "r"(from[1]), "r"(from[2]), "r"(from[3]), "r"(from[4]),
+                 "r"(from[5]), "r"(from[6]), "r"(from[7])
+               : "memory");
+}
+#endif
+
+/// Loads kCount registers from a 16-byte boundary. With `aligned32` (uniform) the address is on 32
+/// bytes and SM100+ takes 256 bits at once.
+template <int kCount>
+QUANTJIT_DEVICE void load_words(const char* from, bool aligned32, Words<kCount>& to) {
+  if constexpr (kCount == 2) {
+    load_8_bytes(from, to.at);
+  } else {
+#if __CUDA_ARCH__ >= 1000
+    if (kCount % 8 == 0 && aligned32) {
+#pragma unroll
+      for (int i = 0; i + 8 <= kCount; i += 8) {
+        load_32_bytes(from + i * 4, to.at + i);
+      }
+      return;
+    }
+#endif
+#pragma unroll
+    for (int i = 0; i < kCount; i += 4) {
+      load_16_bytes(from + i * 4, to.at + i);
+    }
+  }
+}
+
+/// Stores one thread's codes, 4 bytes a register; the address is aligned to their total.
+template <int kCount>
+QUANTJIT_DEVICE void store_words(char* to, const Words<kCount>& from) {
+  if constexpr (kCount == 1) {
+    *reinterpret_cast<U32*>(to) = from.at[0];
+  } else if constexpr (kCount == 2) {
+    *reinterpret_cast<uint2*>(to) = make_uint2(from.at[0], from.at[1]);
+  } else if constexpr (kCount == 4) {
+    store_16_bytes(to, from.at);
+  } else {
+#if __CUDA_ARCH__ >= 1000
+    store_32_bytes(to, from.at);
+#endif
+  }
+}
+
+}  // namespace quantjit::device
