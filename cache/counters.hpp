@@ -2,12 +2,12 @@
 // What the store counts, in memory and, best effort, over all processes of a root.
 #pragma once
 
+#include "cache/file_system.hpp"
+
 #include <array>
 #include <atomic>
 #include <cstdint>
 #include <string_view>
-
-#include "cache/file_system.hpp"
 
 namespace quantjit::cache {
 
@@ -16,7 +16,7 @@ namespace quantjit::cache {
 enum class Counter : std::uint8_t {
   kHits = 0,
   kMisses = 1,
-  kHitsOtherToolchain = 2,
+  kHitsAnyToolchain = 2,
   kPublished = 3,
   kPublishFailed = 4,
   kPromoted = 5,
@@ -61,10 +61,13 @@ class Counters {
   void add(Counter counter, std::uint64_t amount = 1) {
     values_[static_cast<std::size_t>(counter)].fetch_add(amount, std::memory_order_relaxed);
   }
+
   void add_error(IoError error) { add(counter_of_error(error)); }
+
   [[nodiscard]] std::uint64_t get(Counter counter) const {
     return values_[static_cast<std::size_t>(counter)].load(std::memory_order_relaxed);
   }
+
   [[nodiscard]] CounterValues values() const;
 
  private:

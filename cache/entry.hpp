@@ -62,17 +62,17 @@ struct Entry {
 /// Why bytes are not a usable entry.
 enum class Rejection : std::uint8_t {
   kNone,
-  kTruncated,  ///< shorter than its own header says, or than any entry
-  kMagic,      ///< not an entry of any version
-  kVersion,    ///< an entry of another format version
-  kSize,       ///< longer than its own header says, or beyond a cap
-  kSeal,       ///< sealed in another way than this root asks for (checksum or MAC)
-  kChecksum,   ///< checksum or MAC does not match
-  kStructure,  ///< sections missing, doubled, unknown or out of bounds
-  kKey,        ///< an entry of another key
-  kKeyText,    ///< same file name, another key text: a collision, or a foreign entry
-  kFileType,   ///< a directory, link, FIFO, socket or device at the path
-  kOwner,      ///< owned or writable by a stranger
+  kTruncated,   ///< shorter than its own header says, or than any entry
+  kNotAnEntry,  ///< not an entry of any version
+  kVersion,     ///< an entry of another format version
+  kSize,        ///< longer than its own header says, or beyond a cap
+  kSeal,        ///< sealed in another way than this root asks for (checksum or MAC)
+  kChecksum,    ///< checksum or MAC does not match
+  kStructure,   ///< sections missing, doubled, unknown or out of bounds
+  kKey,         ///< an entry of another key
+  kKeyText,     ///< same file name, another key text: a collision, or a foreign entry
+  kFileType,    ///< a directory, link, FIFO, socket or device at the path
+  kOwner,       ///< owned or writable by a stranger
 };
 
 /// Short name of a rejection, e.g. "checksum". Stable: it is part of quarantine file names.

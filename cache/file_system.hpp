@@ -57,7 +57,8 @@ class FileSystem {
   /// Reads up to `into.size()` bytes at `offset`; 0 is the end of the file.
   virtual IoResult<std::size_t> read_at(int file, std::uint64_t offset, std::span<char> into) = 0;
   /// Writes some of `bytes` at `offset` and says how many.
-  virtual IoResult<std::size_t> write_at(int file, std::uint64_t offset, std::string_view bytes) = 0;
+  virtual IoResult<std::size_t> write_at(int file, std::uint64_t offset,
+                                         std::string_view bytes) = 0;
   virtual IoError sync(int file) = 0;
   /// The descriptor is gone after this call, whatever it returns.
   virtual IoError close(int file) = 0;

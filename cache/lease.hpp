@@ -34,6 +34,7 @@ class Lease {
 
   /// Whether this object holds, or held, a lease that it has not released.
   [[nodiscard]] explicit operator bool() const noexcept { return state_ != nullptr; }
+
   /// Writes a sign of life. False if another process has taken the lease over.
   bool heartbeat();
   /// Gives the lease back. If another process has taken it over, its lease is left alone.

@@ -2,6 +2,9 @@
 // What a store is made from, and the text forms that settings give it in.
 #pragma once
 
+#include "cache/clock.hpp"
+#include "cache/file_system.hpp"
+
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -9,9 +12,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "cache/clock.hpp"
-#include "cache/file_system.hpp"
 
 namespace quantjit::cache {
 

@@ -6,8 +6,14 @@
 //   if (auto result = store.lookup(key, key_text); result.found()) { use(result.entry->code); }
 //   auto turn = store.wait_for_entry_or_lease(key, key_text);
 //   if (turn.found()) { use(turn.entry->code); }
-//   else { Entry entry = compile(); use(entry.code); store.publish(entry); }  // turn.lease ends here
+//   else { Entry entry = compile(); use(entry.code); store.publish(entry); }  // turn.lease ends
+//   here
 #pragma once
+
+#include "cache/counters.hpp"
+#include "cache/entry.hpp"
+#include "cache/lease.hpp"
+#include "cache/options.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -16,11 +22,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "cache/counters.hpp"
-#include "cache/entry.hpp"
-#include "cache/lease.hpp"
-#include "cache/options.hpp"
 
 namespace quantjit::cache {
 

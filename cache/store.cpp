@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finding, publishing and waiting; store_maintenance.cpp has listing, limits and removal.
+#include "cache/store.hpp"
+
+#include "cache/head_reader.hpp"
+#include "cache/lease_directory.hpp"
+#include "cache/store_core.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace quantjit::cache {
+
+CubinStore::CubinStore(StoreOptions options) : core_(std::make_unique<Core>(std::move(options))) {}
+
+CubinStore::~CubinStore() = default;
+
+LookupResult CubinStore::lookup(const EntryKey& key, std::string_view key_text) {
+  LookupResult result = core_->find(key, key_text);
+  if (!result.found()) {
+    core_->context.counters->add(Counter::kMisses);
+  }
+  return result;
+}
+
+LookupResult CubinStore::lookup_any_toolchain(const std::string& request,
+                                              std::string_view key_text) {
+  struct Candidate {
+    std::uint32_t rank;
+    std::size_t layer;
+    EntryKey key;
+  };
+
+  std::vector<Candidate> candidates;
+  const auto& roots = core_->roots();
+  for (std::size_t layer = 0; layer < roots.size(); ++layer) {
+    const std::shared_ptr<const RootState> state = roots[layer]->state();
+    if (!state->trusted || !state->exists) {
+      continue;
+    }
+    for (EntryKey& key : scan_request(core_->context, *roots[layer], request)) {
+      const auto head = read_head(core_->context.files, roots[layer]->entry_path(key));
+      candidates.push_back({head ? head->toolchain_rank : 0, layer, std::move(key)});
+    }
+  }
+  // The ranks are not verified yet; a wrong one costs no more than a worse choice among good
+  // entries, for only verified entries are found.
+  std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+    return std::tie(b.rank, a.layer, a.key) < std::tie(a.rank, b.layer, b.key);
+  });
+  LookupResult result;
+  for (const Candidate& candidate : candidates) {
+    if (core_->find_in_layer(candidate.layer, candidate.key, key_text, result)) {
+      core_->context.counters->add(Counter::kHitsAnyToolchain);
+      return result;
+    }
+  }
+  core_->context.counters->add(Counter::kMisses);
+  return result;
+}
+
+LookupResult CubinStore::peek(const EntryKey& key) {
+  LookupResult result;
+  for (const std::unique_ptr<Root>& root : core_->roots()) {
+    ReadOutcome outcome = root->read(key, std::nullopt);
+    if (outcome.status == ReadStatus::kAbsent) {
+      continue;
+    }
+    result.path = outcome.path;
+    if (outcome.status == ReadStatus::kFound) {
+      result.status = LookupStatus::kFound;
+      result.entry = std::move(outcome.entry);
+      result.reason.clear();
+      break;
+    }
+    result.status = LookupStatus::kRejected;
+    result.reason = outcome.status == ReadStatus::kRejected
+                        ? std::string(rejection_text(outcome.rejection))
+                        : "it cannot be read: " + describe_error(outcome.error);
+  }
+  return result;
+}
+
+PublishOutcome CubinStore::publish(const Entry& entry) {
+  return core_->publish(entry);
+}
+
+LeaseAttempt CubinStore::acquire_lease(const EntryKey& key) {
+  Root* root = core_->write_root();
+  if (root == nullptr) {
+    return {};
+  }
+  LeaseWatch watch;
+  return LeaseDirectory(core_->context, *root).acquire(key, watch);
+}
+
+Turn CubinStore::wait_for_entry_or_lease(const EntryKey& key, std::string_view key_text) {
+  Context& context = core_->context;
+  const LeaseTimings& timings = context.options.lease;
+  Turn turn;
+  Root* root = core_->write_root();
+  if (root == nullptr) {
+    turn.reason = "no cache root can be written";
+    return turn;
+  }
+  const auto look = [&] {
+    LookupResult result = core_->find(key, key_text);
+    turn.entry = std::move(result.entry);
+    turn.status = result.found() ? TurnStatus::kFound : TurnStatus::kCompile;
+    return result.found();
+  };
+  LeaseDirectory leases(context, *root);
+  LeaseWatch watch;
+  const std::chrono::nanoseconds deadline = context.clock.since_boot() + timings.limit;
+  std::chrono::nanoseconds pause = timings.poll_first;
+  for (bool first = true;; first = false) {
+    LeaseAttempt attempt = leases.acquire(key, watch);
+    if (attempt.status == LeaseStatus::kAcquired) {
+      // To list a directory makes network file systems forget that a name was not there before.
+      static_cast<void>(context.files.list(root->shard_path(key.request)));
+      if (!look()) {
+        turn.lease = std::move(attempt.lease);
+        turn.status = TurnStatus::kLease;
+      }
+      return turn;
+    }
+    if (attempt.status == LeaseStatus::kUnavailable) {
+      context.counters->add(Counter::kLeaseUnavailable);
+      context.report_error(root->path(), attempt.error, "taking a lease");
+      turn.reason = "no lease can be taken: " + describe_error(attempt.error);
+      return turn;
+    }
+    if (first) {
+      context.counters->add(Counter::kLeaseWaited);
+    }
+    const std::chrono::nanoseconds left = deadline - context.clock.since_boot();
+    if (left.count() <= 0) {
+      context.counters->add(Counter::kLeaseTimedOut);
+      turn.reason = attempt.holder.text() + " has held the lease for too long";
+      return turn;
+    }
+    context.clock.sleep(std::min(pause, left));
+    pause = std::min(pause * 3 / 2, timings.poll_last);
+    if (look()) {
+      return turn;
+    }
+  }
+}
+
+}  // namespace quantjit::cache
