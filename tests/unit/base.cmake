@@ -1,0 +1,1 @@
+list(APPEND quantjit_unit_sources base_misc.cpp base_sha256.cpp)

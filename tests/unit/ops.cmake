@@ -1,0 +1,1 @@
+list(APPEND quantjit_unit_sources ops_checks.cpp ops_outputs.cpp)

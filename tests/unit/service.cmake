@@ -1,0 +1,1 @@
+list(APPEND quantjit_unit_sources service_request.cpp service_single_flight.cpp service_sources.cpp)
