@@ -1,0 +1,1 @@
+list(APPEND quantjit_nvrtc_sources service_jit.cpp)
