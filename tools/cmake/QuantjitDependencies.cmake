@@ -18,6 +18,16 @@ get_target_property(directories spdlog::spdlog INTERFACE_INCLUDE_DIRECTORIES)
 target_include_directories(quantjit_thirdparty SYSTEM INTERFACE ${directories})
 target_compile_definitions(quantjit_thirdparty INTERFACE FMT_HEADER_ONLY SPDLOG_FMT_EXTERNAL)
 
+# The parser of the command line, for tools/ alone.
+if(QUANTJIT_BUILD_TOOLS)
+  find_package(CLI11 REQUIRED)
+  add_library(quantjit_cli11 INTERFACE)
+  get_target_property(directories CLI11::CLI11 INTERFACE_INCLUDE_DIRECTORIES)
+  if(directories)
+    target_include_directories(quantjit_cli11 SYSTEM INTERFACE ${directories})
+  endif()
+endif()
+
 # Only the types of cuda.h and nvrtc.h are used; both libraries come by dlopen.
 find_path(QUANTJIT_CUDA_INCLUDE_DIR cuda.h
           HINTS "${QUANTJIT_CUDA_ROOT}/include" ENV CUDA_HOME ENV CUDA_PATH
@@ -26,6 +36,12 @@ find_path(QUANTJIT_CUDA_INCLUDE_DIR cuda.h
 if(NOT QUANTJIT_CUDA_INCLUDE_DIR)
   message(FATAL_ERROR "cuda.h was not found: install a CUDA 12.8 or newer toolkit, or run tools/quickstart, which "
                       "fetches the headers as a Python wheel; or set QUANTJIT_CUDA_INCLUDE_DIR")
+endif()
+file(STRINGS "${QUANTJIT_CUDA_INCLUDE_DIR}/cuda.h" quantjit_cuda_version REGEX "^#define CUDA_VERSION [0-9]+")
+string(REGEX REPLACE "[^0-9]*([0-9]+).*" "\\1" quantjit_cuda_version "${quantjit_cuda_version}")
+if(quantjit_cuda_version LESS 12080)
+  message(FATAL_ERROR "${QUANTJIT_CUDA_INCLUDE_DIR}/cuda.h is of CUDA version ${quantjit_cuda_version}, older than "
+                      "12080 (12.8): set QUANTJIT_CUDA_ROOT to a newer toolkit, or run tools/quickstart")
 endif()
 add_library(quantjit_cuda_headers INTERFACE)
 target_include_directories(quantjit_cuda_headers SYSTEM INTERFACE "${QUANTJIT_CUDA_INCLUDE_DIR}")

@@ -13,7 +13,8 @@ target_include_directories(quantjit_flags INTERFACE
 # Messages and logs never carry the build machine's paths.
 target_compile_options(quantjit_flags INTERFACE "-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=")
 if(QUANTJIT_SANITIZE)
-  target_compile_options(quantjit_flags INTERFACE -fsanitize=${QUANTJIT_SANITIZE} -fno-omit-frame-pointer)
+  target_compile_options(quantjit_flags INTERFACE -fsanitize=${QUANTJIT_SANITIZE} -fno-omit-frame-pointer
+    -fno-sanitize-recover=all)
   target_link_options(quantjit_flags INTERFACE -fsanitize=${QUANTJIT_SANITIZE})
 endif()
 
