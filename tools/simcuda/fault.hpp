@@ -38,6 +38,9 @@ enum class FaultKind : std::uint8_t {
 /// The kind as an identifier, for example "out_of_bounds".
 [[nodiscard]] const char* to_string(FaultKind kind);
 
+/// "(x,y,z)".
+[[nodiscard]] std::string to_string(const Dim3& dim);
+
 /// One finding, with everything needed to locate it.
 struct Fault {
   FaultKind kind{};
