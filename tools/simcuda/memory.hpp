@@ -60,6 +60,9 @@ class Memory {
   /// `capacity` bytes can be allocated in total (the simulated device's memory size).
   explicit Memory(std::uint64_t capacity);
   ~Memory();
+  /// Where addresses begin, a multiple of 256: several devices in one process need disjoint ranges.
+  /// REQUIRES: nothing was allocated yet, and no other thread uses the memory.
+  void set_first_address(std::uint64_t address) { next_address_ = address; }
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
