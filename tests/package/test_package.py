@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of what a build leaves behind: the libraries, the installed tree and the headers.
+
+usage: test_package.py TEST, with the environment that CMakeLists.txt sets: SOURCE_DIR, BUILD_DIR, WORK_DIR,
+CXX_COMPILER, C_COMPILER, CMAKE_COMMAND, CUDA_INCLUDE_DIR.
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+SOURCE = pathlib.Path(os.environ["SOURCE_DIR"])
+BUILD = pathlib.Path(os.environ["BUILD_DIR"])
+WORK = pathlib.Path(os.environ["WORK_DIR"])
+CXX = os.environ["CXX_COMPILER"]
+CC = os.environ["C_COMPILER"]
+CMAKE = os.environ["CMAKE_COMMAND"]
+PREFIX = WORK / "moved prefix"
+SHARED = BUILD / "lib" / "libquantjit.so"
+
+ALLOWED_LIBRARIES = re.compile(r"(libc|libm|libstdc\+\+|libgcc_s|ld-linux-[a-z0-9-]+)\.so\.\d+")
+# What a symbol of the public API looks like: a function or object of quantjit, its type information, or the C ABI.
+EXPORTED = re.compile(r"_Z(N|NK|TI|TIN|TS|TSN|TV|TVN)8quantjit|qj_")
+PRIVATE = re.compile(r"8quantjit(4base|6driver|5nvrtc|5cache|7kernels|3sim|2io|3cli|6models|6bundle|6remote)")
+
+
+def run(*command, **options):
+    options.setdefault("cwd", WORK)
+    result = subprocess.run(
+        [str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, **options
+    )
+    assert result.returncode == 0, f"{' '.join(map(str, command))} gave {result.returncode}:\n{result.stdout}"
+    return result.stdout
+
+
+def tool(name):
+    path = shutil.which(name)
+    if path is None:
+        print(f"[skipped] {name} is not installed")
+        sys.exit(0)
+    return path
+
+
+def check_consumer(program, **environment):
+    output = run(program, env={**os.environ, **environment})
+    assert "per_token_group_quant:in=bf16" in output and output.endswith("sealed\n"), output
+
+
+def install():
+    """The tree is installed, then moved: whatever uses it afterwards shows that it can be."""
+    shutil.rmtree(WORK, ignore_errors=True)
+    WORK.mkdir(parents=True)
+    run(CMAKE, "--install", BUILD, "--prefix", WORK / "first prefix")
+    (WORK / "first prefix").rename(PREFIX)
+    for path in ("include/quantjit/quantjit.hpp", "include/quantjit/version.hpp"):
+        assert (PREFIX / path).is_file(), f"{path} is not installed"
+    for name in ("quantjit.pc", "quantjitConfig.cmake", "libquantjit.a", "libquantjit.so"):
+        assert list(PREFIX.rglob(name)), f"{name} is not installed"
+    for path in PREFIX.rglob("*"):
+        if path.is_file() and path.suffix in (".cmake", ".pc"):
+            assert str(WORK) not in path.read_text(), f"{path} names the folder it was installed to"
+
+
+def build_consumer(folder, *options):
+    build = WORK / folder
+    run(CMAKE, "-S", SOURCE / "tests/package/consumer", "-B", build, f"-DCMAKE_CXX_COMPILER={CXX}", *options)
+    run(CMAKE, "--build", build, "--parallel", os.cpu_count() or 1)
+    for program in ("consumer", "consumer_static"):
+        check_consumer(build / program)
+
+
+def find_package():
+    build_consumer("find_package", f"-DCMAKE_PREFIX_PATH={PREFIX}")
+
+
+def add_subdirectory():
+    build_consumer(
+        "add_subdirectory",
+        f"-DQUANTJIT_SOURCE_DIR={SOURCE}",
+        f"-DQUANTJIT_CUDA_INCLUDE_DIR={os.environ['CUDA_INCLUDE_DIR']}",
+        f"-DCMAKE_C_COMPILER={CC}",
+        "-DCMAKE_BUILD_TYPE=Debug",
+    )
+
+
+def pkg_config():
+    pkg = tool("pkg-config")
+    library_dir = next(PREFIX.rglob("libquantjit.so")).parent
+    environment = {**os.environ, "PKG_CONFIG_PATH": str(library_dir / "pkgconfig")}
+    version = run(pkg, "--modversion", "quantjit", env=environment).strip()
+    header = (PREFIX / "include/quantjit/version.hpp").read_text()
+    assert f'kVersion = "{version}"' in header, f"pkg-config says version {version}"
+    # pkg-config writes blanks in paths with backslashes, for the shell to read.
+    flags = run(pkg, "--cflags", "--libs", "quantjit", env=environment).strip()
+    source = SOURCE / "tests/package/consumer/main.cpp"
+    run("sh", "-c", f"'{CXX}' -std=c++20 '{source}' -o pkg_config_consumer {flags}")
+    check_consumer(WORK / "pkg_config_consumer", LD_LIBRARY_PATH=str(library_dir))
+
+
+def needed_libraries():
+    output = run(tool("readelf"), "-d", "-W", SHARED)
+    needed = re.findall(r"\(NEEDED\).*\[(.*)\]", output)
+    assert "libc.so.6" in needed, f"readelf -d was not understood:\n{output}"
+    foreign = [name for name in needed if not ALLOWED_LIBRARIES.fullmatch(name)]
+    assert not foreign, f"libquantjit.so needs {foreign}"
+    assert re.search(r"\(SONAME\).*\[libquantjit\.so\.1\]", output), output
+
+
+def exported_symbols():
+    output = run(tool("nm"), "-D", "--defined-only", SHARED)
+    names = [line.split()[-1].partition("@")[0] for line in output.splitlines()]
+    assert any("parse_descriptor" in name for name in names), "the API itself is not exported"
+    foreign = [name for name in names if not EXPORTED.match(name)]
+    assert not foreign, f"{len(foreign)} foreign symbols are exported, such as {foreign[:10]}"
+    private = [name for name in names if PRIVATE.search(name)]
+    assert not private, f"{len(private)} private symbols are exported, such as {private[:10]}"
+
+
+def no_build_paths():
+    for path in [SHARED, *(BUILD / "bin").glob("quantjit")]:
+        assert str(SOURCE).encode() not in path.read_bytes(), f"{path} names the source folder"
+
+
+def headers_with(cxx, cc):
+    headers = sorted((SOURCE / "include").rglob("*.h*"))
+    assert headers, "no public header found"
+    for header in headers:
+        name = header.relative_to(SOURCE / "include")
+        flags = ["-fsyntax-only", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-I", SOURCE / "include"]
+        run(cxx, "-std=c++20", *flags, "-x", "c++", "-", input=f"#include <{name}>\n")
+        if header.suffix == ".h":
+            run(cc, "-std=c11", *flags, "-x", "c", "-", input=f"#include <{name}>\n")
+
+
+def headers():
+    WORK.mkdir(parents=True, exist_ok=True)
+    headers_with(CXX, CC)
+
+
+def headers_clang():
+    WORK.mkdir(parents=True, exist_ok=True)
+    headers_with(tool("clang++"), tool("clang"))
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]]()
