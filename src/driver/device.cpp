@@ -52,7 +52,8 @@ DeviceInfo query(const DriverApi& api, int ordinal) {
   info.pci_bus_id = bus_id(api, device);
   info.major = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
   info.minor = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
-  info.arch = Arch::from_compute_capability(info.major, info.minor);
+  // Described, not judged: whether there are kernels for it is asked by whoever compiles.
+  info.arch = {static_cast<std::uint16_t>(info.major), static_cast<std::uint16_t>(info.minor), 'a'};
   info.driver_version = api.version();
   info.sm_count = attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
   info.warp_size = attribute(CU_DEVICE_ATTRIBUTE_WARP_SIZE);

@@ -55,6 +55,11 @@ class SymbolLookup {
   decltype(&::cuGetProcAddress) get_proc_address_;
 };
 
+template <typename Function>
+void assign(Function& slot, void* address) {
+  slot = reinterpret_cast<Function>(address);
+}
+
 base::DynamicLibrary open_library(const std::string& name) {
   base::DynamicLibrary::OpenFailure failure;
   auto library = base::DynamicLibrary::open(name, &failure);
@@ -114,15 +119,14 @@ DriverApi::DriverApi(base::DynamicLibrary library)
     }
     return address;
   };
-#define QUANTJIT_FIND(name, version, required) \
-  table_->name =                               \
-      reinterpret_cast<decltype(&::name)>(find(#name, QUANTJIT_TEXT_OF(name), version, required));
-#define QUANTJIT_REQUIRED(name, version) QUANTJIT_FIND(name, version, true)
-#define QUANTJIT_OPTIONAL(name, version) QUANTJIT_FIND(name, version, false)
+// Not through a further macro, which would expand `name` to the one with a version at its end.
+#define QUANTJIT_REQUIRED(name, version) \
+  assign(table_->name, find(#name, QUANTJIT_TEXT_OF(name), version, true));
+#define QUANTJIT_OPTIONAL(name, version) \
+  assign(table_->name, find(#name, QUANTJIT_TEXT_OF(name), version, false));
   QUANTJIT_DRIVER_SYMBOLS(QUANTJIT_REQUIRED, QUANTJIT_OPTIONAL)
 #undef QUANTJIT_OPTIONAL
 #undef QUANTJIT_REQUIRED
-#undef QUANTJIT_FIND
 }
 
 DriverApi::~DriverApi() = default;

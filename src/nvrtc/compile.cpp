@@ -3,6 +3,7 @@
 
 #include <quantjit/error.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -130,7 +131,7 @@ class Program {
     if (nvrtc_.nvrtcGetProgramLog(program_, log.data()) != NVRTC_SUCCESS) {
       return {};
     }
-    log.resize(size - 1);  // without the final NUL
+    log.resize(std::min(log.find('\0'), log.size()));  // some versions count a NUL too many
     return log;
   }
 
