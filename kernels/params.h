@@ -51,7 +51,7 @@ struct GroupQuantParams {
   I64 q_fill_end;      ///< pad rows of q below this one are zeroed
   Divisor row_chunks;  ///< chunks a row
   U32 num_groups;      ///< groups a row
-  U32 pad_rows;    ///< rows beyond num_tokens whose scales are zeroed, 0 in most kernels
+  U32 s_fill_rows;     ///< fill=zero: rows beyond num_tokens whose scales are zeroed
   U32 slab_rows;
   U32 slab_chunks;       ///< chunks of a full slab
   U32 last_slab_chunks;  ///< chunks of the last slab, pad rows included
@@ -79,13 +79,15 @@ struct TokenQuantParams {
   I64 input_token_stride;
   I64 q_token_stride;
   I64 num_tokens;
-  U32 row_vectors;  ///< vectors a row
+  U32 row_vectors;   ///< vectors a row
+  U32 held_vectors;  ///< of them kept in shared memory, by block row
   U32 flags;
+  U32 reserved;
 };
 
-static_assert(sizeof(TokenQuantParams) == 56, "TokenQuantParams layout");
+static_assert(sizeof(TokenQuantParams) == 64, "TokenQuantParams layout");
 static_assert(QUANTJIT_OFFSET(TokenQuantParams, num_tokens) == 40);
 static_assert(QUANTJIT_OFFSET(TokenQuantParams, row_vectors) == 48);
-static_assert(QUANTJIT_OFFSET(TokenQuantParams, flags) == 52);
+static_assert(QUANTJIT_OFFSET(TokenQuantParams, flags) == 56);
 
 }  // namespace quantjit::device

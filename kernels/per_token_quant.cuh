@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// per_token_quant: quantizes every row with one scale. One read of the input: a row stays in the
-// registers of its threads, and only what does not fit there is read again.
+// per_token_quant: quantizes every row with one scale. One read of the input: a row stays in shared
+// memory, each vector with the thread that loaded it, and only what does not fit is read again.
 //
 //   sglang   m = max |x| (0 for a row of NaN), scale = m / 448, code = x * (1 / scale)
 //   exact    m = max(|x| over finite x, 1e-10), scale = RN(m / 448), code = RN(x * RN(448 / m))
@@ -15,7 +15,8 @@
 // kElements loaded at once: 4, 8 (rows of 16-bit elements on 16 bytes, of f32 on 16), 16 (16-bit only).
 //
 // Launch contract: block (threads a row, rows), threads a row a multiple of 32, at most 1024 threads;
-// grid (x, y) covers the rows in x-major order; static shared memory 128 bytes. sm_90 or later.
+// grid (x, y) covers the rows in x-major order; dynamic shared memory for held_vectors a row. sm_90 or
+// later. With kPdl the dependents are triggered at once and every CTA waits.
 //
 // Numerics: kFast multiplies by fl(1/448) and takes rcp.approx.ftz, subnormals flush; kPrecise divides
 // twice, correctly rounded. A zero row gives scale 0; its multiplier is infinite and its codes 0x7E, or
@@ -33,7 +34,7 @@
 
 namespace quantjit::device {
 
-constexpr U32 kHeldVectors = 4;  // a thread's registers hold so many vectors of its row
+constexpr U32 kInFlight = 4;  // loads that a thread issues before it waits for the first
 
 /// Maximum over the threads of each row, in all of them. Called by the whole block.
 QUANTJIT_DEVICE float row_max(float value) {
@@ -93,44 +94,43 @@ __global__ void __launch_bounds__(1024)
   const bool aligned32 = (p.flags & kInputAligned32) != 0;
   pdl_wait<kPdl>();
 
-  Vector held[kHeldVectors] = {};
-#pragma unroll
-  for (U32 i = 0; i < kHeldVectors; ++i) {
-    const U32 at = threadIdx.x + i * blockDim.x;
-    if (at < end) {
-      load_words(from + static_cast<I64>(at) * kVectorBytes, aligned32, held[i]);
-    }
-  }
+  extern __shared__ __align__(16) char shared[];
+  Vector* const held = reinterpret_cast<Vector*>(shared) + threadIdx.y * p.held_vectors;
   float amax = kFloor;
-#pragma unroll
-  for (U32 i = 0; i < kHeldVectors; ++i) {
-    amax = thread_amax<kIn, kFinite>(held[i], amax);
-  }
 #pragma unroll 1
-  for (U32 at = threadIdx.x + kHeldVectors * blockDim.x; at < end; at += blockDim.x) {
-    Vector more;
-    load_words(from + static_cast<I64>(at) * kVectorBytes, aligned32, more);
-    amax = thread_amax<kIn, kFinite>(more, amax);
+  for (U32 first = threadIdx.x; first < end; first += kInFlight * blockDim.x) {
+    Vector vectors[kInFlight] = {};
+#pragma unroll
+    for (U32 i = 0; i < kInFlight; ++i) {
+      const U32 at = first + i * blockDim.x;
+      if (at < end) {
+        load_words(from + static_cast<I64>(at) * kVectorBytes, aligned32, vectors[i]);
+      }
+    }
+#pragma unroll
+    for (U32 i = 0; i < kInFlight; ++i) {
+      const U32 at = first + i * blockDim.x;
+      amax = thread_amax<kIn, kFinite>(vectors[i], amax);
+      if (at < p.held_vectors) {
+        held[at] = vectors[i];
+      }
+    }
   }
   const Scale scale = row_scale<kNumerics, kMath>(row_max(amax), (p.flags & kZeroRowGuard) != 0);
   if (threadIdx.x == 0 && end != 0) {
     p.output_s[row] = scale.stored;
   }
-
-  Words<kElements / 4> codes;
-#pragma unroll
-  for (U32 i = 0; i < kHeldVectors; ++i) {
-    const U32 at = threadIdx.x + i * blockDim.x;
-    if (at < end) {
-      quantize<kIn, kE4M3, false, kNumerics, kMath>(held[i], scale.multiplier, codes);
-      store_words(to + static_cast<I64>(at) * kElements, codes);
-    }
-  }
+  // Each thread takes back what it stored, so shared memory needs no barrier.
 #pragma unroll 1
-  for (U32 at = threadIdx.x + kHeldVectors * blockDim.x; at < end; at += blockDim.x) {
-    Vector more;
-    load_words(from + static_cast<I64>(at) * kVectorBytes, aligned32, more);
-    quantize<kIn, kE4M3, false, kNumerics, kMath>(more, scale.multiplier, codes);
+  for (U32 at = threadIdx.x; at < end; at += blockDim.x) {
+    Vector vector;
+    if (at < p.held_vectors) {
+      vector = held[at];
+    } else {
+      load_words(from + static_cast<I64>(at) * kVectorBytes, aligned32, vector);
+    }
+    Words<kElements / 4> codes;
+    quantize<kIn, kE4M3, false, kNumerics, kMath>(vector, scale.multiplier, codes);
     store_words(to + static_cast<I64>(at) * kElements, codes);
   }
 }

@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vector access to global memory: 128 bits everywhere, 256 bits on SM100 and later.
+// Vector access to global memory: 128 bits everywhere, 256 bits on SM100 and later (from NVRTC 12.9 on,
+// whose PTX has them).
 #pragma once
+
+#if __CUDA_ARCH__ >= 1000 && (__CUDACC_VER_MAJOR__ > 12 || __CUDACC_VER_MINOR__ >= 9)
+#define QUANTJIT_256_BIT_ACCESS 1
+#else
+#define QUANTJIT_256_BIT_ACCESS 0
+#endif
 
 #include "device/types.cuh"
 
@@ -24,7 +31,7 @@ QUANTJIT_DEVICE void store_16_bytes(char* to, const U32* from) {
                : "memory");
 }
 
-#if __CUDA_ARCH__ >= 1000
+#if QUANTJIT_256_BIT_ACCESS
 QUANTJIT_DEVICE void load_32_bytes(const char* from, U32* to) {
   asm volatile("ld.global.v8.b32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
                : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]), "=r"(to[4]), "=r"(to[5]),
@@ -49,7 +56,7 @@ QUANTJIT_DEVICE void load_words(const char* from, bool aligned32, Words<kCount>&
   if constexpr (kCount == 2) {
     load_8_bytes(from, to.at);
   } else {
-#if __CUDA_ARCH__ >= 1000
+#if QUANTJIT_256_BIT_ACCESS
     if (kCount % 8 == 0 && aligned32) {
 #pragma unroll
       for (int i = 0; i + 8 <= kCount; i += 8) {
@@ -75,8 +82,11 @@ QUANTJIT_DEVICE void store_words(char* to, const Words<kCount>& from) {
   } else if constexpr (kCount == 4) {
     store_16_bytes(to, from.at);
   } else {
-#if __CUDA_ARCH__ >= 1000
+#if QUANTJIT_256_BIT_ACCESS
     store_32_bytes(to, from.at);
+#else
+    store_16_bytes(to, from.at);
+    store_16_bytes(to + 16, from.at + 4);
 #endif
   }
 }

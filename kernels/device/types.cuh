@@ -17,7 +17,7 @@ static_assert(sizeof(U16) == 2 && sizeof(U32) == 4 && sizeof(I64) == 8, "fixed-w
 
 /// 32-bit registers; 16-bit elements lie two to a register, the earlier one in the low half.
 template <int kCount>
-struct Words {
+struct alignas(kCount % 4 == 0 ? 16 : kCount % 2 == 0 ? 8 : 4) Words {
   U32 at[kCount];
 };
 

@@ -59,7 +59,8 @@ QUANTJIT_DEVICE void quantize_chunk(const GroupQuantParams& p, const ChunkPlace&
       scale.exponent = 0;
       stores_q = at.token < p.q_fill_end;
       // vLLM leaves the pad words of the last column alone: they lie outside the tensor's span.
-      stores_scale = stores_scale && (T::kSwizzled || group / 4 != (p.num_groups - 1) / 4);
+      stores_scale = stores_scale && (T::kSwizzled || (group / 4 != (p.num_groups - 1) / 4 &&
+                                                       at.token - p.num_tokens < p.s_fill_rows));
     }
   }
   if (stores_q) {

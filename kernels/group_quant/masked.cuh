@@ -20,6 +20,12 @@ QUANTJIT_DEVICE U32 live_rows(const GroupQuantParams& p, U32 expert, I64 first_r
   return rows < p.slab_rows ? static_cast<U32>(rows) : p.slab_rows;
 }
 
+/// Rows to visit for `rows` live ones: swizzled tiles are completed with zeros.
+template <class T>
+QUANTJIT_DEVICE U32 visited_rows(U32 rows) {
+  return T::kSwizzled ? (rows + 127) / 128 * 128 : rows;
+}
+
 template <int kIn, int kOut, int kGroup, int kScale, int kLayout, bool kSilu, int kNumerics,
           int kFill, bool kPdl, int kMath, int kElements>
 __global__ void __launch_bounds__(256)
@@ -44,22 +50,22 @@ __global__ void __launch_bounds__(256)
 #pragma unroll 1
     for (U32 i = 0; i < kMaskBlocks; ++i) {
       const U32 rows = i < 2 ? (i == 0 ? rows_of[0] : rows_of[1]) : (i == 2 ? rows_of[2] : rows_of[3]);
-      const U32 units = (rows * p.row_chunks.value + kWarp - 1) / kWarp;
+      const U32 units = (visited_rows<T>(rows) * p.row_chunks.value + kWarp - 1) / kWarp;
       const U32 total = warp_sum(units);
       if (unit < total) {
         const U32 sum = inclusive_sum(units, lane);
         do {
           const U32 owner = __popc(__ballot_sync(kFullMask, sum <= unit));
           const U32 before = __shfl_sync(kFullMask, sum - units, owner);
-          const U32 chunks = __shfl_sync(kFullMask, rows, owner) * p.row_chunks.value;
+          const U32 live = __shfl_sync(kFullMask, rows, owner);
           const U32 chunk = (unit - before) * kWarp + lane;
           const U32 row = quotient(chunk, p.row_chunks);
           ChunkPlace at;
           at.expert = first + i * kWarp + owner;
           at.token = first_row + row;
           at.column = chunk - row * p.row_chunks.value;
-          at.live = chunk < chunks;
-          at.pad = false;
+          at.live = chunk < visited_rows<T>(live) * p.row_chunks.value;
+          at.pad = T::kSwizzled && row >= live;
           quantize_chunk<T>(p, at);
           unit += stride;
         } while (unit < total);

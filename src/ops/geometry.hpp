@@ -14,10 +14,15 @@
 
 namespace quantjit::ops {
 
+/// Chunks that a slab may hold: indices inside it stay below 2^31 with room for a last block.
+inline constexpr std::uint32_t kMaxSlabChunks = 0x7FFF0000;
+
 /// What geometry depends on beside the problem.
 struct DeviceFacts {
   Arch arch;         ///< the arch the kernel was compiled for
   int sm_count = 0;  ///< multiprocessors of the device
+  /// Smaller only where a test wants many slabs of few rows.
+  std::uint32_t max_slab_chunks = kMaxSlabChunks;
 };
 
 /// Extent of a grid in blocks or of a block in threads.
@@ -90,15 +95,17 @@ struct TokenQuantLaunch {
 [[nodiscard]] TokenQuantLaunch plan(const PerTokenQuant& traits, const TokenQuantProblem& problem,
                                     const DeviceFacts& device);
 
-/// One line of a geometry table, as `explain` prints it.
+/// One line of the geometry table, as `explain` prints it.
 struct GeometryRule {
-  std::string_view op;              ///< "per_token_group_quant" or "per_token_quant"
-  std::string_view schedule;        ///< "flat", "masked" or "rows"
-  std::string_view arch;            ///< "sm_90" or "sm_100+"
-  std::string_view measure;         ///< what `at_most` counts
-  std::int64_t at_most = 0;         ///< the rule holds up to this size; the last one has no limit
-  std::uint32_t threads = 0;        ///< a block (rows: threads a row)
-  std::uint32_t blocks_per_sm = 0;  ///< masked: cap of the grid; rows: rows a block
+  std::string_view kernel;  ///< "flat", "masked" or "rows" (per_token_quant)
+  bool blackwell = false;   ///< for sm_100 and later, else for sm_90
+  /// The rule holds up to this many chunks (flat), warps of work (masked) or rows a multiprocessor;
+  /// the last one of a kernel has no limit.
+  std::int64_t at_most = 0;
+  std::uint32_t threads = 0;        ///< a block; rows: at least
+  std::uint32_t blocks_per_sm = 0;  ///< masked: cap of the grid
+  std::uint32_t elements = 0;       ///< flat: elements a thread, where alignment and group allow
+  std::uint32_t vectors = 0;        ///< rows: vectors a thread
 };
 
 /// The whole table in the order in which it is searched.

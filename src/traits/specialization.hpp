@@ -21,16 +21,22 @@ struct Specialization {
 
 /// Entry points of `per_token_group_quant`, indices into Specialization::name_expressions.
 enum class GroupEntry : unsigned {
-  kLanes16 = 0,  ///< 16 elements a thread: any aligned shape
-  kLanes32 = 1,  ///< SM100+, group >= 32, flat: 32 elements a thread, 256-bit accesses
+  kLanes16 = 0,  ///< 16 elements a thread: any shape
+  kLanes32 = 1,  ///< 32 elements a thread with 256-bit accesses, where has_wide_entry()
 };
 
-/// Entry points of `per_token_quant`: elements that a thread loads at once.
+/// Whether a descriptor has GroupEntry::kLanes32: SM100+, schedule=flat, group at least 32.
+[[nodiscard]] bool has_wide_entry(const PerTokenGroupQuant& traits, const Arch& arch);
+
+/// Entry points of `per_token_quant`: 4 << entry elements are loaded at once.
 enum class TokenEntry : unsigned {
   kVector4 = 0,   ///< any row
-  kVector8 = 1,   ///< rows of a multiple of 8 elements on 16-byte boundaries (f32: 32)
-  kVector16 = 2,  ///< rows of a multiple of 16 elements; 16-bit input only
+  kVector8 = 1,   ///< 16-bit input: rows of a multiple of 8 on 16 bytes; f32: SM100+, on 32 bytes
+  kVector16 = 2,  ///< SM100+, 16-bit input: rows of a multiple of 16
 };
+
+/// Number of entry points: 2 (f32: 1), and one more on SM100+.
+[[nodiscard]] unsigned token_entry_count(const PerTokenQuant& traits, const Arch& arch);
 
 /// REQUIRES: valid traits; `math` is kFast or kPrecise. Thread safe.
 [[nodiscard]] Specialization specialize(const Traits& traits, MathMode math, const Arch& arch);
