@@ -3,6 +3,8 @@
 #pragma once
 
 #include <quantjit/arch.hpp>
+#include <quantjit/cache.hpp>
+#include <quantjit/diagnose.hpp>
 #include <quantjit/error.hpp>
 #include <quantjit/kernel.hpp>
 #include <quantjit/ops.hpp>

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a service has to work with, for people and problem reports.
+#pragma once
+
+#include <quantjit/arch.hpp>
+#include <quantjit/export.hpp>
+#include <quantjit/service.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace quantjit {
+
+/// How far a diagnosis goes.
+enum class DiagnosisDepth : std::uint8_t {
+  kFiles,  ///< looks at files; loads no library
+  kLoad,   ///< loads NVRTC and asks it for its version and targets
+};
+
+struct Diagnosis {
+  /// The NVRTC that would compile.
+  struct Nvrtc {
+    std::string path;      ///< empty if none was found
+    std::string origin;    ///< where it was found, e.g. "toolkit"
+    std::string identity;  ///< GNU build-id, or the SHA-256 of a file without one
+    bool identity_is_hash = false;
+    std::string builtins;     ///< path of libnvrtc-builtins beside it; empty if it is not there
+    std::string version;      ///< e.g. "13.0"; only with kLoad
+    std::vector<Arch> archs;  ///< targets it compiles for; only with kLoad
+    std::string problem;      ///< why it cannot be used; empty if nothing is known against it
+  };
+
+  Nvrtc nvrtc;
+  std::string kernel_sources;          ///< "embedded" or the directory
+  std::string kernel_sources_problem;  ///< why they cannot be used
+};
+
+/// Looks at what `service` would use. Throws: nothing but std::bad_alloc; what is wrong ends in the
+/// result. Thread safe.
+QUANTJIT_API Diagnosis diagnose(KernelService& service,
+                                DiagnosisDepth depth = DiagnosisDepth::kFiles);
+
+}  // namespace quantjit

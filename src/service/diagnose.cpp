@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/service/body.hpp"
+
+#include <quantjit/diagnose.hpp>
+#include <quantjit/error.hpp>
+
+#include <filesystem>
+#include <system_error>
+
+namespace quantjit {
+namespace {
+
+/// A file of the builtins' name beside the library, where its path points or where it really is.
+std::string find_builtins(const std::filesystem::path& library) {
+  std::error_code error;
+  const std::filesystem::path real = std::filesystem::canonical(library, error);
+  for (const std::filesystem::path& directory : {library.parent_path(), real.parent_path()}) {
+    std::error_code unreadable;
+    for (std::filesystem::directory_iterator it(directory, unreadable), end;
+         !unreadable && it != end; it.increment(unreadable)) {
+      if (it->path().filename().string().starts_with("libnvrtc-builtins.so.")) {
+        return it->path().string();
+      }
+    }
+  }
+  return {};
+}
+
+void ask_library(const nvrtc::Nvrtc& compiler, Diagnosis::Nvrtc& report) {
+  try {
+    report.version = compiler.version().to_string();
+    report.archs = compiler.supported_archs();
+  } catch (const Error& error) {
+    report.problem = error.what();
+  }
+}
+
+Diagnosis::Nvrtc diagnose_nvrtc(service::Toolchain& toolchain, DiagnosisDepth depth) {
+  Diagnosis::Nvrtc report;
+  const service::Toolchain::Found* const found = toolchain.find();
+  if (found == nullptr) {
+    try {
+      static_cast<void>(toolchain.require("a kernel", "any target"));
+    } catch (const CompileError& error) {
+      report.problem = error.what();
+    }
+    return report;
+  }
+  report.path = found->library.path.string();
+  report.origin = nvrtc::to_string(found->library.origin);
+  report.identity = found->identity.hex;
+  report.identity_is_hash = found->identity.source == nvrtc::IdentitySource::kContentHash;
+  report.builtins = find_builtins(found->library.path);
+  if (report.builtins.empty()) {
+    report.problem = "libnvrtc-builtins was not found beside " + report.path;
+  }
+  if (depth == DiagnosisDepth::kLoad) {
+    ask_library(*found->compiler, report);
+  }
+  return report;
+}
+
+}  // namespace
+
+Diagnosis diagnose(KernelService& service, DiagnosisDepth depth) {
+  Diagnosis diagnosis;
+  diagnosis.nvrtc = diagnose_nvrtc(service.body().toolchain, depth);
+  try {
+    diagnosis.kernel_sources = service.body().sources()->origin();
+  } catch (const Error& error) {
+    diagnosis.kernel_sources = service.options().kernel_dir;
+    diagnosis.kernel_sources_problem = error.what();
+  }
+  return diagnosis;
+}
+
+}  // namespace quantjit
