@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the command line says, as plain data: one struct a command. parser.cpp fills them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace quantjit::cli {
+
+/// A setting that an option gave in place of its environment variable.
+struct SettingChoice {
+  std::string option;    ///< e.g. "--cache-dir"
+  std::string variable;  ///< e.g. "QUANTJIT_CACHE_DIR"
+  std::string value;
+};
+
+struct GlobalOptions {
+  bool json = false;
+  std::vector<SettingChoice> settings;
+};
+
+struct DemoOptions {
+  std::optional<std::string> device;
+};
+
+struct DoctorOptions {
+  bool load = false;   ///< load NVRTC and ask it for its targets
+  bool probe = false;  ///< and compile a descriptor with it
+};
+
+struct TraitsOptions {
+  std::string op;     ///< empty: all
+  std::string check;  ///< a trait text to check; empty: none
+  bool enumerate = false;
+};
+
+struct CompileOptions {
+  std::string traits;
+  std::string arch;
+  std::string emit;    ///< "cubin", "ptx" or empty for the setting
+  std::string output;  ///< file for the code, "-" for standard output; empty: none
+  bool use_cache = true;
+};
+
+struct ExplainOptions {
+  std::string traits;
+  std::string arch;
+};
+
+struct RunOptions {
+  std::string traits;
+  std::optional<std::int64_t> tokens;
+  std::optional<std::int64_t> hidden;
+  std::optional<std::int64_t> experts;
+  std::vector<std::int64_t> masked_m;
+  std::string mask_dtype = "int32";
+  std::int64_t expected_m = 0;
+  std::uint64_t seed = 1;
+  std::string kind = "uniform";
+  std::string input;
+  std::string tensor;
+  std::string device = "gpu";
+  bool check = false;
+  std::string dump;
+};
+
+struct GoldenOptions {
+  std::string file;
+  std::string device = "gpu";
+  std::string filter;
+  int jobs = 0;  ///< 0: by the machine
+};
+
+enum class CacheAction : std::uint8_t { kList, kStats, kInspect, kVerify, kEvict, kClear };
+
+struct CacheOptions {
+  CacheAction action = CacheAction::kList;
+  std::string subject;      ///< inspect: a key or a trait text
+  std::string arch;         ///< inspect: with a trait text
+  std::string target_size;  ///< evict: bytes with suffix; empty: the low-water mark
+  bool repair = false;      ///< verify: move bad entries aside
+  bool dry_run = false;
+};
+
+struct VersionOptions {};
+
+/// A command is the struct that describes it.
+using CommandOptions =
+    std::variant<VersionOptions, DemoOptions, DoctorOptions, TraitsOptions, CompileOptions,
+                 ExplainOptions, RunOptions, GoldenOptions, CacheOptions>;
+
+struct Invocation {
+  GlobalOptions global;
+  CommandOptions command;
+};
+
+}  // namespace quantjit::cli
