@@ -89,7 +89,7 @@ std::optional<std::string> build_id_in_notes(std::span<const std::byte> notes,
   std::uint64_t offset = 0;
   while (const auto note = read_at<Elf64_Nhdr>(notes, offset)) {
     const std::uint64_t name_at = offset + sizeof(Elf64_Nhdr);
-    const std::uint64_t content_at = name_at + padded(note->n_namesz);
+    const std::uint64_t content_at = offset + padded(sizeof(Elf64_Nhdr) + note->n_namesz);
     if (content_at > notes.size() || note->n_descsz > notes.size() - content_at) {
       return std::nullopt;
     }

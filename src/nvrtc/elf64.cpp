@@ -29,6 +29,12 @@ std::optional<Elf64> Elf64::parse(std::span<const std::byte> image) {
       (header->e_shnum != 0 && header->e_shentsize != sizeof(Elf64_Shdr))) {
     return std::nullopt;
   }
+  // Segments are not needed here, but a file without all of its table is cut off.
+  const std::uint64_t segment_table_bytes =
+      std::uint64_t{header->e_phnum} * std::uint64_t{header->e_phentsize};
+  if (header->e_phoff > image.size() || segment_table_bytes > image.size() - header->e_phoff) {
+    return std::nullopt;
+  }
   Elf64 elf;
   elf.header_ = *header;
   std::vector<std::uint32_t> names;

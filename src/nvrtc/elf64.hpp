@@ -41,7 +41,7 @@ struct ElfSection {
 /// The sections of an image. Views point into the image, which must outlive this.
 class Elf64 {
  public:
-  /// Nothing if the image is no ELF64 or if a section lies outside it.
+  /// Nothing if the image is no ELF64 or if a section or a table lies outside it.
   [[nodiscard]] static std::optional<Elf64> parse(std::span<const std::byte> image);
 
   [[nodiscard]] const Elf64_Ehdr& header() const noexcept { return header_; }

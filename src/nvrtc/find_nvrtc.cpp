@@ -189,10 +189,9 @@ std::vector<Place> places(const SearchOptions& options) {
   for (const fs::path& python : options.python_roots) {
     list.add_python(python);
   }
-  for (const char* const prefix : {"usr", "usr/local", "opt/venv", "opt/conda"}) {
+  for (const char* const prefix : {"usr/local", "usr", "opt/venv", "opt/conda"}) {
     list.add_python(root / prefix);
   }
-  list.add_site_packages(root / "usr/lib/python3/dist-packages");
   add_loader_path(list, options);
   return std::move(list).take();
 }

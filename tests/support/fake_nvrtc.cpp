@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Source of the fake compiler libraries: versions and damage that a test machine cannot have.
+// Compile definitions: QUANTJIT_FAKE_MAJOR, QUANTJIT_FAKE_MINOR, QUANTJIT_FAKE_OLD_API (without
+// the entry points that were added later). They compile nothing: the code is the source's text.
+#include <nvrtc.h>
+
+#include <cstring>
+#include <dlfcn.h>
+#include <string>
+
+struct _nvrtcProgram {
+  std::string source;
+  std::string log;
+};
+
+#define FAKE(name) extern "C" __attribute__((visibility("default"))) nvrtcResult name
+
+FAKE(nvrtcVersion)(int* major, int* minor) {
+  *major = QUANTJIT_FAKE_MAJOR;
+  *minor = QUANTJIT_FAKE_MINOR;
+  return NVRTC_SUCCESS;
+}
+
+#ifndef QUANTJIT_FAKE_OLD_API
+extern "C" __attribute__((visibility("default"))) const char* nvrtcGetErrorString(
+    nvrtcResult code) {
+  return code == NVRTC_ERROR_BUILTIN_OPERATION_FAILURE ? "NVRTC_ERROR_BUILTIN_OPERATION_FAILURE"
+                                                       : "NVRTC_ERROR_OTHER";
+}
+
+FAKE(nvrtcGetNumSupportedArchs)(int* count) {
+  *count = 3;
+  return NVRTC_SUCCESS;
+}
+
+FAKE(nvrtcGetSupportedArchs)(int* archs) {
+  archs[0] = 80;
+  archs[1] = 100;
+  archs[2] = 90;
+  return NVRTC_SUCCESS;
+}
+
+FAKE(nvrtcCreateProgram)
+
+(nvrtcProgram* program, const char* source, const char*, int, const char* const*,
+ const char* const*) {
+  *program = new _nvrtcProgram{source, ""};
+  return NVRTC_SUCCESS;
+}
+
+FAKE(nvrtcDestroyProgram)(nvrtcProgram* program) {
+  delete *program;
+  *program = nullptr;
+  return NVRTC_SUCCESS;
+}
+
+FAKE(nvrtcAddNameExpression)(nvrtcProgram, const char*) {
+  return NVRTC_SUCCESS;
+}
+
+/// Like the real one, this opens its companion by name and fails if the loader does not have it.
+FAKE(nvrtcCompileProgram)(nvrtcProgram program, int, const char* const*) {
+  const std::string builtins = "libnvrtc-builtins.so." + std::to_string(QUANTJIT_FAKE_MAJOR) + "." +
+                               std::to_string(QUANTJIT_FAKE_MINOR);
+  if (dlopen(builtins.c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr) {
+    program->log = "nvrtc: error: failed to open " + builtins + ".";
+    return NVRTC_ERROR_BUILTIN_OPERATION_FAILURE;
+  }
+  return NVRTC_SUCCESS;
+}
+
+FAKE(nvrtcGetProgramLogSize)(nvrtcProgram program, std::size_t* size) {
+  *size = program->log.size() + 1;
+  return NVRTC_SUCCESS;
+}
+
+FAKE(nvrtcGetProgramLog)(nvrtcProgram program, char* log) {
+  std::strcpy(log, program->log.c_str());
+  return NVRTC_SUCCESS;
+}
+
+FAKE(nvrtcGetLoweredName)(nvrtcProgram, const char*, const char** name) {
+  *name = "lowered";
+  return NVRTC_SUCCESS;
+}
+
+FAKE(nvrtcGetCUBINSize)(nvrtcProgram program, std::size_t* size) {
+  *size = program->source.size();
+  return NVRTC_SUCCESS;
+}
+
+FAKE(nvrtcGetCUBIN)(nvrtcProgram program, char* code) {
+  std::memcpy(code, program->source.data(), program->source.size());
+  return NVRTC_SUCCESS;
+}
+
+FAKE(nvrtcGetPTXSize)(nvrtcProgram program, std::size_t* size) {
+  return nvrtcGetCUBINSize(program, size);
+}
+
+FAKE(nvrtcGetPTX)(nvrtcProgram program, char* code) {
+  return nvrtcGetCUBIN(program, code);
+}
+#endif
