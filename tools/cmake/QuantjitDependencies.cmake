@@ -18,16 +18,6 @@ get_target_property(directories spdlog::spdlog INTERFACE_INCLUDE_DIRECTORIES)
 target_include_directories(quantjit_thirdparty SYSTEM INTERFACE ${directories})
 target_compile_definitions(quantjit_thirdparty INTERFACE FMT_HEADER_ONLY SPDLOG_FMT_EXTERNAL)
 
-# The parser of the command line, for tools/ alone.
-if(QUANTJIT_BUILD_TOOLS)
-  find_package(CLI11 REQUIRED)
-  add_library(quantjit_cli11 INTERFACE)
-  get_target_property(directories CLI11::CLI11 INTERFACE_INCLUDE_DIRECTORIES)
-  if(directories)
-    target_include_directories(quantjit_cli11 SYSTEM INTERFACE ${directories})
-  endif()
-endif()
-
 # Only the types of cuda.h and nvrtc.h are used; both libraries come by dlopen.
 find_path(QUANTJIT_CUDA_INCLUDE_DIR cuda.h
           HINTS "${QUANTJIT_CUDA_ROOT}/include" ENV CUDA_HOME ENV CUDA_PATH

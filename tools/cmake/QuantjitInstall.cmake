@@ -33,6 +33,6 @@ endif()
 configure_file("${PROJECT_SOURCE_DIR}/tools/cmake/quantjit.pc.in" "${PROJECT_BINARY_DIR}/quantjit.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/quantjit.pc" DESTINATION "${pkgconfig_dir}")
 
-if(QUANTJIT_BUILD_TOOLS AND TARGET quantjit_cli)
-  install(TARGETS quantjit_cli RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+if(QUANTJIT_BUILD_TOOLS)
+  install(TARGETS quantjit RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 endif()
