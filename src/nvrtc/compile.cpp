@@ -95,11 +95,11 @@ class Program {
     details.nvrtc_path = path_.string();
     details.nvrtc_version = nvrtc_.version.to_string();
     details.log = log_;
-    throw CompileError("NVRTC " + details.nvrtc_version + " (" + details.nvrtc_path +
-                           ") could not compile " + request_.source.name + " for " + details.arch +
-                           (request_.traits.empty() ? "" : " (" + request_.traits + ")") + ": " +
-                           reason,
-                       std::move(details));
+    const std::string message =
+        "NVRTC " + details.nvrtc_version + " (" + details.nvrtc_path + ") could not compile " +
+        request_.source.name + " for " + details.arch +
+        (request_.traits.empty() ? "" : " (" + request_.traits + ")") + ": " + reason;
+    throw CompileError(message, std::move(details));
   }
 
  private:
