@@ -56,7 +56,8 @@ struct GroupQuantParams {
   U32 slab_chunks;       ///< chunks of a full slab
   U32 last_slab_chunks;  ///< chunks of the last slab, pad rows included
   U32 num_experts;
-  U32 slice_experts;  ///< experts that one slice of the masked grid walks
+  U32 z_rows;    ///< masked: rows between grid layers; 0 where layers count slices
+  U32 z_slices;  ///< masked: slices of 32 experts between grid layers; 0 where they count rows
   U32 flags;
 };
 
@@ -68,7 +69,7 @@ static_assert(QUANTJIT_OFFSET(GroupQuantParams, s_token_stride) == 72);
 static_assert(QUANTJIT_OFFSET(GroupQuantParams, num_tokens) == 96);
 static_assert(QUANTJIT_OFFSET(GroupQuantParams, row_chunks) == 112);
 static_assert(QUANTJIT_OFFSET(GroupQuantParams, num_groups) == 124);
-static_assert(QUANTJIT_OFFSET(GroupQuantParams, flags) == 152);
+static_assert(QUANTJIT_OFFSET(GroupQuantParams, flags) == 156);
 
 /// per_token_quant. A "vector" is what one thread loads at once: 4, 8 or 16 elements by entry
 /// point.

@@ -19,7 +19,7 @@
 //
 // Launch contract: blocks of 32..256 threads, a multiple of 32, no shared memory.
 //   flat    grid (chunks of a slab / threads, slabs)
-//   masked  grid (any, slices of experts, slabs of rows); results do not depend on it
+//   masked  grid (any, slices of 32 experts, slabs of rows or more slices); any x gives the same bytes
 // Input and q rows start on 16 bytes; with kInputAligned32 in the flags, on 32. sm_90 or later. With
 // kPdl the dependents are triggered at once and every CTA waits before it touches memory.
 //

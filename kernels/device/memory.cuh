@@ -58,16 +58,20 @@ QUANTJIT_DEVICE void load_words(const char* from, bool aligned32, Words<kCount>&
   } else {
 #if QUANTJIT_256_BIT_ACCESS
     if (kCount % 8 == 0 && aligned32) {
-#pragma unroll
-      for (int i = 0; i + 8 <= kCount; i += 8) {
-        load_32_bytes(from + i * 4, to.at + i);
+      load_32_bytes(from, to.at);
+      if constexpr (kCount > 8) {
+        load_32_bytes(from + 32, to.at + 8);
       }
       return;
     }
 #endif
-#pragma unroll
-    for (int i = 0; i < kCount; i += 4) {
-      load_16_bytes(from + i * 4, to.at + i);
+    load_16_bytes(from, to.at);
+    if constexpr (kCount > 4) {
+      load_16_bytes(from + 16, to.at + 4);
+    }
+    if constexpr (kCount > 8) {
+      load_16_bytes(from + 32, to.at + 8);
+      load_16_bytes(from + 48, to.at + 12);
     }
   }
 }

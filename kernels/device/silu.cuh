@@ -43,20 +43,39 @@ QUANTJIT_DEVICE float silu(float gate) {
   }
 }
 
-/// Replaces the gates by SiLU(gate) * up.
+/// SiLU(gate) * up of one register: one f32 or two 16-bit elements.
+template <int kIn, int kNumerics, int kMath>
+QUANTJIT_DEVICE U32 silu_word(U32 gate, U32 up) {
+  if constexpr (kIn == kF32) {
+    return as_bits(multiply<kMath>(silu<kNumerics, kMath>(as_float(gate)), as_float(up)));
+  } else {
+    float low;
+    float high;
+    unpack<kIn>(gate, low, high);
+    const U32 activated = pack<kIn>(silu<kNumerics, kMath>(low), silu<kNumerics, kMath>(high));
+    return packed_multiply<kIn>(activated, up);
+  }
+}
+
+/// Replaces the gates by SiLU(gate) * up. The exact form is long, so it stays a loop: registers cannot
+/// be indexed, and the words pass by its first place instead.
 template <int kIn, int kNumerics, int kMath, int kCount>
-QUANTJIT_DEVICE void silu_and_multiply(Words<kCount>& gate, const Words<kCount>& up) {
+QUANTJIT_DEVICE void silu_and_multiply(Words<kCount>& gate, Words<kCount>& up) {
+  if constexpr (kNumerics == kExact) {
+#pragma unroll 1
+    for (int done = 0; done < kCount; ++done) {
+      const U32 activated = silu_word<kIn, kNumerics, kMath>(gate.at[0], up.at[0]);
 #pragma unroll
-  for (int i = 0; i < kCount; ++i) {
-    if constexpr (kIn == kF32) {
-      const float activated = silu<kNumerics, kMath>(as_float(gate.at[i]));
-      gate.at[i] = as_bits(multiply<kMath>(activated, as_float(up.at[i])));
-    } else {
-      float low;
-      float high;
-      unpack<kIn>(gate.at[i], low, high);
-      const U32 activated = pack<kIn>(silu<kNumerics, kMath>(low), silu<kNumerics, kMath>(high));
-      gate.at[i] = packed_multiply<kIn>(activated, up.at[i]);
+      for (int i = 0; i + 1 < kCount; ++i) {
+        gate.at[i] = gate.at[i + 1];
+        up.at[i] = up.at[i + 1];
+      }
+      gate.at[kCount - 1] = activated;
+    }
+  } else {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      gate.at[i] = silu_word<kIn, kNumerics, kMath>(gate.at[i], up.at[i]);
     }
   }
 }

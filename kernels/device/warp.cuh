@@ -9,12 +9,33 @@ namespace quantjit::device {
 constexpr U32 kFullMask = 0xFFFFFFFFU;
 constexpr int kWarp = 32;
 
-/// Maximum over each aligned run of kLanes lanes (a power of two); NaN is ignored.
+/// Larger of this lane's value and that of the lane kDistance away; NaN is ignored.
+template <int kDistance>
+QUANTJIT_DEVICE float exchange_max(float value) {
+  asm volatile(
+      "{.reg .f32 other;\n\t"
+      "shfl.sync.bfly.b32 other, %0, %1, 31, 0xFFFFFFFF;\n\t"
+      "max.f32 %0, %0, other;}"
+      : "+f"(value)
+      : "n"(kDistance));
+  return value;
+}
+
+/// Maximum over each aligned run of kLanes lanes (1, 2, 4, 8 or 16); NaN is ignored. Spelled out, for
+/// loops cost the compiler more than they save here.
 template <int kLanes>
 QUANTJIT_DEVICE float lanes_max(float value) {
-#pragma unroll
-  for (int distance = kLanes / 2; distance > 0; distance /= 2) {
-    value = max_number(value, __shfl_xor_sync(kFullMask, value, distance));
+  if constexpr (kLanes >= 16) {
+    value = exchange_max<8>(value);
+  }
+  if constexpr (kLanes >= 8) {
+    value = exchange_max<4>(value);
+  }
+  if constexpr (kLanes >= 4) {
+    value = exchange_max<2>(value);
+  }
+  if constexpr (kLanes >= 2) {
+    value = exchange_max<1>(value);
   }
   return value;
 }
@@ -32,15 +53,16 @@ QUANTJIT_DEVICE float warp_max_nonnegative(float value) {
 #endif
 }
 
-QUANTJIT_DEVICE U32 warp_sum(U32 value) { return __reduce_add_sync(kFullMask, value); }
-
 /// Sum over this lane and all lower ones.
-QUANTJIT_DEVICE U32 inclusive_sum(U32 value, U32 lane) {
-#pragma unroll 1
-  for (U32 distance = 1; distance < kWarp; distance *= 2) {
-    const U32 below = __shfl_up_sync(kFullMask, value, distance);
-    value += lane >= distance ? below : 0;
-  }
+QUANTJIT_DEVICE U32 inclusive_sum(U32 value) {
+  asm volatile(
+      "{.reg .b32 below; .reg .pred inside;\n\t"
+      "shfl.sync.up.b32 below|inside, %0, 1, 0, 0xFFFFFFFF;\n\t@inside add.u32 %0, %0, below;\n\t"
+      "shfl.sync.up.b32 below|inside, %0, 2, 0, 0xFFFFFFFF;\n\t@inside add.u32 %0, %0, below;\n\t"
+      "shfl.sync.up.b32 below|inside, %0, 4, 0, 0xFFFFFFFF;\n\t@inside add.u32 %0, %0, below;\n\t"
+      "shfl.sync.up.b32 below|inside, %0, 8, 0, 0xFFFFFFFF;\n\t@inside add.u32 %0, %0, below;\n\t"
+      "shfl.sync.up.b32 below|inside, %0, 16, 0, 0xFFFFFFFF;\n\t@inside add.u32 %0, %0, below;}"
+      : "+r"(value));
   return value;
 }
 

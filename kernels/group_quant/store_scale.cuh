@@ -15,11 +15,14 @@ namespace quantjit::device {
 /// Bytes that the four groups of a word share, zeroing those of the row's last word that no group
 /// owns.
 QUANTJIT_DEVICE void store_packed_exponent(char* word, U32 group, U32 num_groups, U32 exponent) {
-  word[group % 4] = static_cast<char>(exponent);
+  const U32 place = group % 4;
+  word[place] = static_cast<char>(exponent);
   if (group + 1 == num_groups) {
-#pragma unroll 1
-    for (U32 byte = num_groups % 4; byte % 4 != 0; ++byte) {
-      word[byte] = 0;
+    if (place % 2 == 0) {
+      word[place + 1] = 0;
+    }
+    if (place < 2) {
+      *reinterpret_cast<U16*>(word + 2) = 0;
     }
   }
 }

@@ -20,7 +20,8 @@ struct GroupTraits {
   static_assert(kFill_ == kFillNone || kNumerics_ == kVllm, "fill=zero belongs to vllm");
   static_assert(kMath_ == kFast || kMath_ == kPrecise, "math: resolved before it comes here");
   static_assert(kMath_ == kPrecise || kNumerics_ < kVllm, "vllm and exact are precise");
-  static_assert(kElements_ == 16 || (kElements_ == 32 && kGroup_ >= 32), "16 or 32 elements a lane");
+  static_assert(kElements_ == 16 || (kElements_ == 32 && kGroup_ >= 32 && kIn_ != kF32),
+                "elements a lane: 16, or 32 of 16 bits in groups of at least 32");
 
   static constexpr int kIn = kIn_;
   static constexpr int kOut = kOut_;

@@ -19,10 +19,8 @@ constexpr std::int64_t kMaxGridX = 0x7FFFFFFF;
 constexpr std::int64_t kMaxGridYZ = 65535;
 constexpr std::int64_t kTileTokens = 128;  // of swizzled scales
 constexpr std::int64_t kTileBytes = 512;
-constexpr std::int64_t kPack = 4;  // groups a word
-/// Experts that the warps of one slice share. Every warp reads masked_m of its whole slice, so
-/// there is a limit to it.
-constexpr std::int64_t kSliceExperts = 1024;
+constexpr std::int64_t kPack = 4;           // groups a word
+constexpr std::int64_t kSliceExperts = 32;  // a lane each
 
 constexpr std::int64_t ceil_div(std::int64_t value, std::int64_t by) {
   return (value + by - 1) / by;
@@ -189,26 +187,30 @@ GroupQuantLaunch plan_masked(const PerTokenGroupQuant& traits, const GroupQuantP
   params.row_chunks = make_divisor(narrow(row_chunks));
   params.slab_rows = narrow(slab);
 
-  const std::int64_t slice = std::min(
-      problem.num_experts, std::max(kSliceExperts, ceil_div(problem.num_experts, kMaxGridYZ)));
-  const std::int64_t slices = ceil_div(problem.num_experts, slice);
-  params.slice_experts = narrow(slice);
+  // Slices of 32 experts take the grid's second dimension, and layers of it where they are too
+  // many; slabs take the third. Both at once would need more memory than any device has.
+  const std::int64_t slices = ceil_div(problem.num_experts, kSliceExperts);
+  const std::int64_t grid_y = std::min(slices, kMaxGridYZ);
+  const std::int64_t layers = ceil_div(slices, grid_y);
+  if (slabs > 1 && layers > 1) [[unlikely]] {
+    refuse_size("num_experts", problem.num_experts, kMaxGridYZ * kSliceExperts);
+  }
+  params.z_rows = slabs > 1 ? params.slab_rows : 0;
+  params.z_slices = narrow(layers > 1 ? grid_y : 0);
 
-  // The hint only sizes the grid: warps take as many shares as there turn out to be.
+  // The hint only sizes the grid: warps take as many units as there turn out to be. A slice may get
+  // all the work, so each has warps for all of the device; blocks without work end at once.
   const std::int64_t expected = problem.expected_m > 0
                                     ? std::min(problem.expected_m, problem.num_tokens)
                                     : problem.num_tokens;
-  const std::int64_t expert_warps =
-      std::min(ceil_div(std::min(expected, slab) * row_chunks, kWarp), kMaxGridX);
-  const std::int64_t slice_warps = expert_warps * slice;
+  const std::int64_t expert_units = ceil_div(std::min(expected, slab) * row_chunks, kWarp);
+  const std::int64_t units = expert_units * std::min(problem.num_experts, kSliceExperts);
   const std::int64_t sms = std::max(device.sm_count, 1);
-  const std::int64_t parts = slices * slabs;
-  const GeometryRule& rule = find_rule(RuleKernel::kMasked, device.arch,
-                                       slice_warps / std::max(sms / parts, std::int64_t{1}));
-  const std::int64_t cap = std::max(sms * rule.blocks_per_sm / parts, std::int64_t{1});
-  const std::int64_t blocks = ceil_div(slice_warps * kWarp, rule.threads);
+  const GeometryRule& rule = find_rule(RuleKernel::kMasked, device.arch, units / sms);
+  const std::int64_t blocks = ceil_div(units * kWarp, rule.threads);
   launch.shape.block.x = rule.threads;
-  launch.shape.grid = {narrow(std::min(blocks, cap)), narrow(slices), narrow(slabs)};
+  launch.shape.grid = {narrow(std::min(blocks, sms * rule.blocks_per_sm)), narrow(grid_y),
+                       narrow(std::max(layers, slabs))};
   return launch;
 }
 

@@ -85,7 +85,8 @@ void add_entries(const PerTokenQuant& traits, MathMode math, const Arch& arch, S
 }  // namespace
 
 bool has_wide_entry(const PerTokenGroupQuant& traits, const Arch& arch) {
-  return arch.is_blackwell_or_later() && traits.schedule == Schedule::kFlat && traits.group >= 32;
+  return arch.is_blackwell_or_later() && traits.schedule == Schedule::kFlat &&
+         traits.in != DType::kF32 && traits.group >= 32;
 }
 
 unsigned token_entry_count(const PerTokenQuant& traits, const Arch& arch) {

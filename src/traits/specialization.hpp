@@ -25,7 +25,8 @@ enum class GroupEntry : unsigned {
   kLanes32 = 1,  ///< 32 elements a thread with 256-bit accesses, where has_wide_entry()
 };
 
-/// Whether a descriptor has GroupEntry::kLanes32: SM100+, schedule=flat, group at least 32.
+/// Whether a descriptor has GroupEntry::kLanes32: SM100+, schedule=flat, 16-bit input, group
+/// at least 32.
 [[nodiscard]] bool has_wide_entry(const PerTokenGroupQuant& traits, const Arch& arch);
 
 /// Entry points of `per_token_quant`: 4 << entry elements are loaded at once.
