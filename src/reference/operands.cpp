@@ -36,7 +36,8 @@ void require_tensor(const char* name, const TensorView& tensor, DType dtype, int
 
 void require_size(const char* name, const TensorView& tensor, int dim, std::int64_t size) {
   if (tensor.size(dim) != size) {
-    refuse(std::string(name) + ".shape[" + std::to_string(dim) + "]",
+    const int index = dim < 0 ? dim + tensor.ndim : dim;
+    refuse(std::string(name) + ".shape[" + std::to_string(index) + "]",
            std::to_string(tensor.size(dim)), "it must be " + std::to_string(size));
   }
 }

@@ -14,7 +14,7 @@ namespace quantjit::reference {
 /// Throws InvalidArgument unless `tensor` has this dtype and number of dimensions and, where it has
 /// elements, an address.
 void require_tensor(const char* name, const TensorView& tensor, DType dtype, int ndim);
-/// Throws InvalidArgument unless dimension `dim` has this size.
+/// Throws InvalidArgument unless dimension `dim` (negative: from the end) has this size.
 void require_size(const char* name, const TensorView& tensor, int dim, std::int64_t size);
 /// Throws InvalidArgument unless dimension `dim` has stride 1 (sizes up to 1 are not looked at).
 void require_unit_stride(const char* name, const TensorView& tensor, int dim);
