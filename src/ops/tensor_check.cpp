@@ -3,7 +3,6 @@
 
 #include <quantjit/error.hpp>
 
-#include <algorithm>
 #include <array>
 #include <string>
 #include <utility>
@@ -151,14 +150,20 @@ void require_aligned_rows(const NamedTensor& tensor, std::int64_t bytes) {
 
 void require_no_self_overlap(const NamedTensor& tensor) {
   const TensorView& view = tensor.view;
-  std::array<std::pair<std::int64_t, std::int64_t>, TensorView::kMaxDims> dims{};  // stride, size
+  // (stride, size), sorted by insertion: for std::sort on so short an array g++ 12 warns of accesses
+  // that never happen.
+  std::array<std::pair<std::int64_t, std::int64_t>, TensorView::kMaxDims> dims{};
   std::size_t count = 0;
   for (int i = 0; i < view.ndim; ++i) {
     if (view.size(i) > 1) {
-      dims[count++] = {view.stride(i), view.size(i)};
+      const std::pair entry{view.stride(i), view.size(i)};
+      std::size_t at = count++;
+      for (; at > 0 && entry < dims[at - 1]; --at) {
+        dims[at] = dims[at - 1];
+      }
+      dims[at] = entry;
     }
   }
-  std::sort(dims.begin(), dims.begin() + static_cast<std::ptrdiff_t>(count));
   std::int64_t reach = 0;  // of all dimensions with smaller strides
   for (std::size_t i = 0; i < count; ++i) {
     const auto [stride, size] = dims[i];
