@@ -13,7 +13,7 @@ using U8 = std::uint8_t;
 using U32 = std::uint32_t;
 using U64 = std::uint64_t;
 
-constexpr unsigned kMaxBytes = 32;
+constexpr unsigned kMaxBytes = 64;  // the ISA stops at 32
 
 template <class T>
 T read_element(const U8* p) {
