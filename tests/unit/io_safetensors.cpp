@@ -89,39 +89,51 @@ TEST_CASE("Safetensors: entries have names, types, shapes and places", "[io]") {
 
 TEST_CASE("Safetensors: hostile headers are refused with the file's name", "[io]") {
   REQUIRE(refusal(safetensors_file(kTwo, std::string(14, 'x'))).empty());
-  const auto one = [](const std::string& tensor) { return "{\"a\":" + tensor + "}"; };
-  const std::vector<std::string> headers{
+  const auto fields = [](const char* dtype, const char* shape, const char* offsets) {
+    return std::string("{\"dtype\":") + dtype + ",\"shape\":" + shape +
+           ",\"data_offsets\":" + offsets + "}";
+  };
+  const auto two = [&](const std::string& first, const std::string& second, const char* name) {
+    return "{\"a\":" + first + ",\"" + name + "\":" + second + "}";
+  };
+  constexpr const char* kF32 = "\"F32\"";
+  const std::vector<std::string> tensors{
+      "1",
+      "{}",
+      R"({"dtype":"F32","shape":[2],"data_offsets":[0,8],"more":1})",
+      fields("7", "[2]", "[0,8]"),
+      fields("\"F64\"", "[1]", "[0,8]"),
+      fields("\"F4\"", "[1]", "[0,8]"),
+      fields(kF32, "2", "[0,8]"),
+      fields(kF32, "[-2]", "[0,8]"),
+      fields(kF32, "[2.0]", "[0,8]"),
+      fields(kF32, "[[2]]", "[0,8]"),
+      fields(kF32, "[9223372036854775808]", "[0,8]"),
+      fields(kF32, "[4611686018427387904,4]", "[0,0]"),
+      fields(kF32, "[4294967296,4294967296,0]", "[0,0]"),
+      fields(kF32, "[2]", "[0,9]"),
+      fields(kF32, "[3]", "[0,8]"),
+      fields(kF32, "[2]", "[8,0]"),
+      fields(kF32, "[2]", "[0]"),
+      fields(kF32, "[2]", "[-8,0]"),
+      fields(kF32, "[1]", "[4,8]"),
+      fields(kF32, "[1]", "[0,4]"),
+      fields(kF32, "[2]", "[18446744073709551608,18446744073709551615]"),
+      std::string(1U << 20U, '['),
+  };
+  const std::string whole = fields(kF32, "[2]", "[0,8]");
+  std::vector<std::string> headers{
       "",
       "{",
       "[]",
       "null",
       "\xff\xff",
-      one("1"),
-      one("{}"),
-      one(R"({"dtype":"F32","shape":[2],"data_offsets":[0,8],"more":1})"),
-      one(R"({"dtype":7,"shape":[2],"data_offsets":[0,8]})"),
-      one(R"({"dtype":"F32","shape":2,"data_offsets":[0,8]})"),
-      one(R"({"dtype":"F32","shape":[-2],"data_offsets":[0,8]})"),
-      one(R"({"dtype":"F32","shape":[2.0],"data_offsets":[0,8]})"),
-      one(R"({"dtype":"F32","shape":[9223372036854775808],"data_offsets":[0,8]})"),
-      one(R"({"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,0]})"),
-      one(R"({"dtype":"F32","shape":[4294967296,4294967296,0],"data_offsets":[0,0]})"),
-      one(R"({"dtype":"F32","shape":[2],"data_offsets":[0,9]})"),
-      one(R"({"dtype":"F32","shape":[3],"data_offsets":[0,8]})"),
-      one(R"({"dtype":"F32","shape":[2],"data_offsets":[8,0]})"),
-      one(R"({"dtype":"F32","shape":[2],"data_offsets":[0]})"),
-      one(R"({"dtype":"F32","shape":[2],"data_offsets":[-8,0]})"),
-      one(R"({"dtype":"F32","shape":[1],"data_offsets":[4,8]})"),
-      one(R"({"dtype":"F32","shape":[1],"data_offsets":[0,4]})"),
-      one(R"({"dtype":"F32","shape":[2],"data_offsets":[18446744073709551608,18446744073709551615]})"),
-      one(R"({"dtype":"F64","shape":[1],"data_offsets":[0,8]})"),
-      one(R"({"dtype":"F4","shape":[1],"data_offsets":[0,8]})"),
-      one(R"({"dtype":"F32","shape":[[2]],"data_offsets":[0,8]})"),
-      one(std::string(1U << 20U, '[')),
-      R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})",
-      R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})",
-      R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"b":{"dtype":"F16","shape":[1],"data_offsets":[6,8]}})",
-  };
+      two(whole, whole, "a"),
+      two(whole, fields(kF32, "[1]", "[4,8]"), "b"),
+      two(fields(kF32, "[1]", "[0,4]"), fields("\"F16\"", "[1]", "[6,8]"), "b")};
+  for (const std::string& tensor : tensors) {
+    headers.push_back("{\"a\":" + tensor + "}");
+  }
   for (const std::string& header : headers) {
     CAPTURE(header.substr(0, 200));
     const std::string message = refusal(safetensors_file(header, std::string(8, 'x')));

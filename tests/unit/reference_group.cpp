@@ -112,6 +112,14 @@ TEST_CASE("Group sglang: subnormal bf16 is not flushed by a power-of-two product
         Codes{0xFE, 0x7E, 0xFE});
 }
 
+TEST_CASE("Group sglang_v2: subnormal bf16 is flushed under fast math, as recorded",
+          "[reference]") {
+  const std::vector<float> values{0x1p-130F, -0x1p-130F, kInf};
+  const std::string packed = kV2 + ",scale=ue8m0";
+  CHECK(quantize(packed, values).codes == Codes{0xFE, 0xFE, 0xFE});
+  CHECK(quantize(packed, values, test::target_of("sm_100a")).codes == Codes{0xFE, 0x7E, 0xFE});
+}
+
 TEST_CASE("Group sglang: the stored scale is amax times fl(1/448) in both modes", "[reference]") {
   std::size_t differing = 0;
   for (std::uint16_t bits = 0x3F80; bits < 0x4380; ++bits) {
