@@ -41,7 +41,7 @@ std::string Root::area_path(std::string_view area) const {
 
 std::shared_ptr<const RootState> Root::state() {
   const std::lock_guard lock(mutex_);
-  if (state_ == nullptr || (state_->trusted && !state_->exists)) {
+  if (state_ == nullptr || !state_->settled || (state_->trusted && !state_->exists)) {
     state_ = examine();
   }
   return state_;
@@ -52,6 +52,7 @@ std::shared_ptr<const RootState> Root::examine() {
   const TrustVerdict verdict =
       shared() ? check_shared_directory(context_.files, spec_.path, context_.user)
                : check_private_directory(context_.files, spec_.path, context_.user);
+  state->settled = verdict.settled;
   state->exists = verdict.exists;
   state->trusted = verdict.trusted;
   state->reason = verdict.reason;
@@ -63,12 +64,14 @@ std::shared_ptr<const RootState> Root::examine() {
   } else if (verdict.exists) {
     const TrustVerdict inner =
         check_private_directory(context_.files, version_path(), context_.user);
+    state->settled = inner.settled;
     state->trusted = inner.trusted;
     state->reason = inner.reason;
   }
   if (state->trusted) {
     const IoError error = context_.files.may_write(verdict.nearest);
     state->writable = error == 0;
+    state->settled = error == 0 || error == EACCES || error == EROFS || error == EPERM;
     if (error != 0) {
       state->reason = verdict.nearest + " cannot be written: " + describe_error(error);
     }
@@ -79,6 +82,7 @@ std::shared_ptr<const RootState> Root::examine() {
 void Root::examine_sharing(RootState& state, std::uint32_t root_mode) {
   derive_shared_modes(state, root_mode);
   const TrustVerdict secret = check_secret_file(context_.files, spec_.mac_key_file, context_.user);
+  state.settled = secret.settled;
   state.trusted = secret.trusted;
   if (!secret.trusted) {
     state.reason = "the MAC key cannot be used: " + secret.reason;
@@ -174,6 +178,7 @@ ReadOutcome Root::read_file(const std::string& path, const RootState& state) {
     return reject(rejection, status.value);
   }
   outcome.status = ReadStatus::kFound;
+  outcome.file = status.value;
   return outcome;
 }
 

@@ -24,7 +24,7 @@ struct ReadOutcome {
   std::string path;  ///< of what was read or is in the way
   Rejection rejection = Rejection::kNone;
   IoError error = 0;
-  FileStatus file;  ///< of what was rejected, so that nothing newer is moved aside for it
+  FileStatus file;  ///< of what was read or rejected, so that nothing newer is moved aside for it
 };
 
 /// Where a write ended.
@@ -38,6 +38,7 @@ struct WriteOutcome {
 
 /// What is known about a root.
 struct RootState {
+  bool settled = true;  ///< false: to be examined again at the next use
   bool exists = false;
   bool trusted = false;
   bool writable = false;
@@ -56,7 +57,8 @@ class Root {
 
   [[nodiscard]] bool shared() const { return !spec_.mac_key_file.empty(); }
 
-  /// Examines the root, once it exists only once. A missing root is looked at again each time.
+  /// Examines the root; once it is known, only once. A root that is missing or could not be looked
+  /// at is looked at again each time.
   [[nodiscard]] std::shared_ptr<const RootState> state();
 
   [[nodiscard]] std::string entry_path(const EntryKey& key) const;

@@ -66,7 +66,9 @@ IoError Root::make_directories(const std::string& path) {
   const bool made = error == 0;
   if (error == EEXIST || error == EISDIR) {
     const IoResult<FileStatus> status = context_.files.status(path);
-    error = !status.ok() ? status.error : status.value.kind == FileKind::kDirectory ? 0 : ENOTDIR;
+    if (status.ok()) {
+      error = status.value.kind == FileKind::kDirectory ? 0 : ENOTDIR;
+    }
   }
   if (made && path == version_path()) {
     const std::string tag = spec_.path + "/" + std::string(kCacheTagName);

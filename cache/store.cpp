@@ -7,6 +7,7 @@
 #include "cache/store_core.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 namespace quantjit::cache {
@@ -113,6 +114,7 @@ Turn CubinStore::wait_for_entry_or_lease(const EntryKey& key, std::string_view k
   LeaseWatch watch;
   const std::chrono::nanoseconds deadline = context.clock.since_boot() + timings.limit;
   std::chrono::nanoseconds pause = timings.poll_first;
+  int retries = 3;  // of errors that network file systems report for a moment
   for (bool first = true;; first = false) {
     LeaseAttempt attempt = leases.acquire(key, watch);
     if (attempt.status == LeaseStatus::kAcquired) {
@@ -124,13 +126,14 @@ Turn CubinStore::wait_for_entry_or_lease(const EntryKey& key, std::string_view k
       }
       return turn;
     }
-    if (attempt.status == LeaseStatus::kUnavailable) {
+    const bool passing = attempt.error == ESTALE || attempt.error == EBUSY;
+    if (attempt.status == LeaseStatus::kUnavailable && (!passing || --retries < 0)) {
       context.counters->add(Counter::kLeaseUnavailable);
       context.report_error(root->path(), attempt.error, "taking a lease");
       turn.reason = "no lease can be taken: " + describe_error(attempt.error);
       return turn;
     }
-    if (first) {
+    if (first && attempt.status == LeaseStatus::kHeld) {
       context.counters->add(Counter::kLeaseWaited);
     }
     const std::chrono::nanoseconds left = deadline - context.clock.since_boot();

@@ -28,7 +28,7 @@ std::string describe_layers(const std::vector<std::unique_ptr<Root>>& roots) {
   }
   std::string reasons = refused + (refused.empty() || unwritable.empty() ? "" : "; ") + unwritable;
   if (reasons.empty()) {
-    reasons = "none is set and there is no home directory";
+    return {};  // a store without roots is memory only by choice
   }
   return std::string(
              "no cache root can be written, so newly compiled kernels are kept in memory "

@@ -76,6 +76,11 @@ class Walk {
     return verdict_;
   }
 
+  void refuse_unseen(const std::string& path, IoError error) {
+    verdict_.settled = error == EACCES || error == ENOTDIR || error == ENAMETOOLONG;
+    refuse(path + " cannot be examined: " + describe_error(error));
+  }
+
   /// Puts the components of `path` on the stack of those to come, first on top.
   void push_components(const std::string& path) {
     std::size_t end = path.size();
@@ -104,7 +109,7 @@ class Walk {
   bool enter(const std::string& path) {
     const IoResult<FileStatus> status = files_.status(path);
     if (!status.ok()) {
-      refuse(path + " cannot be examined: " + describe_error(status.error));
+      refuse_unseen(path, status.error);
       return false;
     }
     return accept_directory(path, status.value);
@@ -131,7 +136,7 @@ class Walk {
       return end_missing();
     }
     if (!status.ok()) {
-      refuse(path + " cannot be examined: " + describe_error(status.error));
+      refuse_unseen(path, status.error);
       return false;
     }
     if (status.value.kind == FileKind::kSymlink) {

@@ -12,6 +12,7 @@ namespace quantjit::cache {
 /// What a walk along a path found.
 struct TrustVerdict {
   bool trusted = false;
+  bool settled = true;   ///< false: the answer came from an error that may pass
   bool exists = false;   ///< else some last components are missing
   std::string reason;    ///< why it is not trusted
   std::string nearest;   ///< the deepest directory that exists, links resolved
