@@ -18,7 +18,9 @@ namespace quantjit::simdriver {
 class Failure : public std::exception {
  public:
   explicit Failure(CUresult result) : result_(result) {}
+
   [[nodiscard]] const char* what() const noexcept override { return "driver error"; }
+
   [[nodiscard]] CUresult result() const { return result_; }
 
  private:

@@ -2,12 +2,12 @@
 // Captures: their life, what is recorded, and how streams join.
 #include "capture.hpp"
 
-#include <algorithm>
-#include <set>
-
 #include "capture_state.hpp"
 #include "graph.hpp"
 #include "stream.hpp"
+
+#include <algorithm>
+#include <set>
 
 namespace quantjit::simdriver {
 
@@ -74,7 +74,9 @@ CaptureRegistry& capture_registry() {
   return *state;
 }
 
-CUstreamCaptureMode capture_thread_mode() { return thread_mode; }
+CUstreamCaptureMode capture_thread_mode() {
+  return thread_mode;
+}
 
 CUstreamCaptureMode exchange_thread_mode(CUstreamCaptureMode mode) {
   return std::exchange(thread_mode, mode);

@@ -2,13 +2,13 @@
 // Stream capture: which calls are recorded, which are forbidden, and what a forbidden call does.
 #pragma once
 
+#include "commands.hpp"
+
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <thread>
 #include <vector>
-
-#include "commands.hpp"
 
 namespace quantjit::simdriver {
 
@@ -48,19 +48,18 @@ struct CapturedRecord {
 /// The front part of a potentially unsafe call: fails, and invalidates, as the capture modes say.
 void forbid_unsafe_call();
 
-/// A call that synchronizes with all of a context, or (`stream` given) with one stream.
+/// A call that waits for, or asks about, all of a context or one stream.
 void forbid_synchronizing(const Context& context);
 void forbid_synchronizing(const Stream& stream);
-void forbid_querying(const Stream& stream);
 
-/// A stream operation that this driver does not record.
+/// A call on a stream that cannot be recorded, such as a synchronous copy.
 void forbid_recording(const Stream& stream);
 
 /// Records an event: the record to remember, whose capture is null outside of captures.
 [[nodiscard]] CapturedRecord record_event(Stream& stream);
 
-/// Lets a stream wait for a captured event, which joins it to the capture. `recorded` says whether the
-/// event was ever recorded. True when that settled the wait.
+/// Lets a stream wait for a captured event, which joins it to the capture. `recorded` says whether
+/// the event was ever recorded. True when that settled the wait.
 [[nodiscard]] bool wait_for_captured(const std::shared_ptr<Stream>& stream,
                                      const CapturedRecord& record, bool recorded);
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stream capture entry points.
-#include <vector>
-
 #include "capture.hpp"
 #include "graph.hpp"
 #include "stream.hpp"
+
+#include <vector>
 
 using namespace quantjit::simdriver;
 
@@ -83,14 +83,16 @@ QUANTJIT_SIM_EXPORT CUresult cuStreamIsCapturing(CUstream handle, CUstreamCaptur
   });
 }
 
-QUANTJIT_SIM_EXPORT CUresult cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id,
-                                   CUgraph* graph, const CUgraphNode** nodes, size_t* count) {
+QUANTJIT_SIM_EXPORT CUresult cuStreamGetCaptureInfo_v2(CUstream stream,
+                                                       CUstreamCaptureStatus* status,
+                                                       cuuint64_t* id, CUgraph* graph,
+                                                       const CUgraphNode** nodes, size_t* count) {
   return guard([&] { capture_info(stream, status, id, graph, nodes, nullptr, count); });
 }
 
-QUANTJIT_SIM_EXPORT CUresult cuStreamGetCaptureInfo_v3(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id,
-                                   CUgraph* graph, const CUgraphNode** nodes,
-                                   const CUgraphEdgeData** edges, size_t* count) {
+QUANTJIT_SIM_EXPORT CUresult cuStreamGetCaptureInfo_v3(
+    CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph* graph,
+    const CUgraphNode** nodes, const CUgraphEdgeData** edges, size_t* count) {
   return guard([&] { capture_info(stream, status, id, graph, nodes, edges, count); });
 }
 

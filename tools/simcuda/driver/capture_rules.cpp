@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What calls must not do while something is captured, as measured on driver 580.
-#include <algorithm>
-
 #include "capture_state.hpp"
 #include "stream.hpp"
+
+#include <algorithm>
 
 namespace quantjit::simdriver {
 
@@ -30,8 +30,8 @@ void forbid_with(CUresult result, Condition condition) {
   require(!found, result);
 }
 
-// A thread in relaxed mode may do as it likes; in the other two its own captures forbid, and in global
-// mode also those that other threads began as global.
+// A thread in relaxed mode may do as it likes; in the other two its own captures forbid, and in
+// global mode also those that other threads began as global.
 void forbid_unsafe_locked() {
   const CUstreamCaptureMode mode = capture_thread_mode();
   if (mode == CU_STREAM_CAPTURE_MODE_RELAXED) {
@@ -53,17 +53,20 @@ void forbid_on_captured_stream(const Stream& stream) {
   forbid_implicit_dependency(stream);
 }
 
-bool none_active() { return capture_registry().active == 0; }
+bool none_active() {
+  return capture_registry().active == 0;
+}
 
 }  // namespace
 
-void invalidate(Capture& capture) { capture.valid = false; }
+void invalidate(Capture& capture) {
+  capture.valid = false;
+}
 
 bool has_blocking_capture(const Context& context) {
   const auto& captures = capture_registry().captures;
-  return std::any_of(captures.begin(), captures.end(), [&](const auto& capture) {
-    return holds_blocking_stream(*capture, context);
-  });
+  return std::any_of(captures.begin(), captures.end(),
+                     [&](const auto& capture) { return holds_blocking_stream(*capture, context); });
 }
 
 void forbid_implicit_dependency(const Stream& stream) {
@@ -92,15 +95,6 @@ void forbid_synchronizing(const Context& context) {
 }
 
 void forbid_synchronizing(const Stream& stream) {
-  if (none_active()) {
-    return;
-  }
-  const std::lock_guard lock(capture_registry().mutex);
-  forbid_on_captured_stream(stream);
-  forbid_unsafe_locked();
-}
-
-void forbid_querying(const Stream& stream) {
   if (none_active()) {
     return;
   }

@@ -2,12 +2,12 @@
 // What capture.cpp and capture_rules.cpp share.
 #pragma once
 
+#include "capture.hpp"
+
 #include <atomic>
 #include <memory>
 #include <mutex>
 #include <vector>
-
-#include "capture.hpp"
 
 namespace quantjit::simdriver {
 

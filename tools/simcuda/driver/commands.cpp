@@ -29,8 +29,8 @@ void perform(const Copy& copy) {
     done = to->memory.write(copy.to.address, reinterpret_cast<const void*>(copy.from.address),
                             copy.bytes);
   } else if (from != nullptr) {
-    done = from->memory.read(reinterpret_cast<void*>(copy.to.address), copy.from.address,
-                             copy.bytes);
+    done =
+        from->memory.read(reinterpret_cast<void*>(copy.to.address), copy.from.address, copy.bytes);
   } else {
     std::memmove(reinterpret_cast<void*>(copy.to.address),
                  reinterpret_cast<const void*>(copy.from.address), copy.bytes);

@@ -2,14 +2,14 @@
 // What a stream executes and a graph stores.
 #pragma once
 
+#include "../grid.hpp"
+#include "api.hpp"
+#include "device.hpp"
+
 #include <cstdint>
 #include <memory>
 #include <variant>
 #include <vector>
-
-#include "../grid.hpp"
-#include "api.hpp"
-#include "device.hpp"
 
 namespace quantjit::simdriver {
 
@@ -50,20 +50,20 @@ struct HostCall {
 
 struct GraphNode;
 
-/// A graph launched while a stream was captured: one node that holds the nodes of another graph.
-struct ChildGraph {
+/// A whole graph, launched as one unit.
+struct GraphLaunch {
   std::shared_ptr<const std::vector<GraphNode>> nodes;
 };
 
-using Command = std::variant<KernelLaunch, Copy, Fill, HostCall, ChildGraph>;
+using Command = std::variant<KernelLaunch, Copy, Fill, HostCall, GraphLaunch>;
 
 struct GraphNode {
   Command command;
   std::vector<std::size_t> dependencies;  ///< indices of earlier nodes
 };
 
-/// Whether node `index` is a programmatic launch that follows the kernel recorded just before it and
-/// nothing else, so that a replay may start it early.
+/// Whether node `index` is a programmatic launch that follows the kernel recorded just before it
+/// and nothing else, so that a replay may start it early.
 [[nodiscard]] bool starts_early(const std::vector<GraphNode>& nodes, std::size_t index);
 
 /// Executes a copy or a fill now. Fails with CUDA_ERROR_ILLEGAL_ADDRESS when memory was freed since

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "context.hpp"
 
+#include "../simcuda.h"
 #include "control.hpp"
 #include "event.hpp"
 #include "library.hpp"
 #include "pinned.hpp"
 #include "registry.hpp"
 #include "stream.hpp"
-
-#include "../simcuda.h"
 
 namespace quantjit::simdriver {
 
@@ -74,8 +73,8 @@ std::shared_ptr<Stream> Context::per_thread_stream() {
   require(default_stream_ != nullptr, CUDA_ERROR_CONTEXT_IS_DESTROYED);
   std::shared_ptr<Stream>& stream = per_thread_streams_[std::this_thread::get_id()];
   if (stream == nullptr) {
-    stream = std::make_shared<Stream>(shared_from_this(), StreamKind::kPerThread,
-                                      CU_STREAM_DEFAULT, 0);
+    stream =
+        std::make_shared<Stream>(shared_from_this(), StreamKind::kPerThread, CU_STREAM_DEFAULT, 0);
   }
   return stream;
 }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "../fault.hpp"
+#include "device.hpp"
+
 #include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
-
-#include "../fault.hpp"
-#include "device.hpp"
 
 namespace quantjit::simdriver {
 
@@ -28,6 +28,7 @@ class Context : public std::enable_shared_from_this<Context> {
 
   /// Fails with the error a kernel left behind, or when the context was destroyed.
   void require_usable() const;
+
   [[nodiscard]] bool is_usable() const { return alive_ && sticky_ == CUDA_SUCCESS; }
 
   /// Takes a kernel's fault as the fault policy says.
@@ -43,7 +44,8 @@ class Context : public std::enable_shared_from_this<Context> {
   /// Executes everything that was submitted to any stream.
   void synchronize();
 
-  /// Ends the context: executes what is pending (a fault there is reported and no more), frees its memory, streams and events.
+  /// Ends the context: executes what is pending (a fault there is reported and no more), frees its
+  /// memory, streams and events.
   void close();
   /// Makes a closed primary context usable again.
   void open();
@@ -62,8 +64,8 @@ class Context : public std::enable_shared_from_this<Context> {
   std::map<std::thread::id, std::shared_ptr<Stream>> per_thread_streams_;
 };
 
-/// The calling thread's current context. Fails when there is none, when it was destroyed, or with the
-/// error that a kernel left in it.
+/// The calling thread's current context. Fails when there is none, when it was destroyed, or with
+/// the error that a kernel left in it.
 Context& current_context();
 
 /// The same without the check for a kernel's error.

@@ -56,7 +56,8 @@ QUANTJIT_SIM_EXPORT CUresult cuDevicePrimaryCtxRelease_v2(CUdevice ordinal) {
   });
 }
 
-QUANTJIT_SIM_EXPORT CUresult cuDevicePrimaryCtxGetState(CUdevice ordinal, unsigned int* flags, int* active) {
+QUANTJIT_SIM_EXPORT CUresult cuDevicePrimaryCtxGetState(CUdevice ordinal, unsigned int* flags,
+                                                        int* active) {
   return guard([&] {
     Device& device = device_at(ordinal);
     require(flags != nullptr && active != nullptr);
@@ -66,12 +67,13 @@ QUANTJIT_SIM_EXPORT CUresult cuDevicePrimaryCtxGetState(CUdevice ordinal, unsign
   });
 }
 
-QUANTJIT_SIM_EXPORT CUresult cuCtxCreate_v2(CUcontext* context, unsigned int flags, CUdevice device) {
+QUANTJIT_SIM_EXPORT CUresult cuCtxCreate_v2(CUcontext* context, unsigned int flags,
+                                            CUdevice device) {
   return guard([&] { create_context(context, flags, device); });
 }
 
-QUANTJIT_SIM_EXPORT CUresult cuCtxCreate_v4(CUcontext* context, CUctxCreateParams* parameters, unsigned int flags,
-                        CUdevice device) {
+QUANTJIT_SIM_EXPORT CUresult cuCtxCreate_v4(CUcontext* context, CUctxCreateParams* parameters,
+                                            unsigned int flags, CUdevice device) {
   return guard([&] {
     require(parameters == nullptr ||
                 (parameters->numExecAffinityParams == 0 && parameters->cigParams == nullptr),

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control.hpp"
 
+#include "../simcuda.h"
+#include "context.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -8,9 +11,6 @@
 #include <cstring>
 #include <mutex>
 #include <string>
-
-#include "../simcuda.h"
-#include "context.hpp"
 
 namespace quantjit::simdriver {
 
@@ -33,11 +33,17 @@ Control& control() {
 
 }  // namespace
 
-int fault_policy() { return control().fault_policy; }
+int fault_policy() {
+  return control().fault_policy;
+}
 
-int launch_policy() { return control().launch_policy; }
+int launch_policy() {
+  return control().launch_policy;
+}
 
-std::uint64_t instruction_limit() { return control().instruction_limit; }
+std::uint64_t instruction_limit() {
+  return control().instruction_limit;
+}
 
 Seed current_seed() {
   const std::lock_guard lock(control().mutex);
@@ -95,7 +101,9 @@ extern "C" {
 
 #pragma GCC visibility push(default)
 
-int qj_wants_ptx(void) { return 1; }
+int qj_wants_ptx(void) {
+  return 1;
+}
 
 const char* qj_sim_last_fault(void) {
   // The caller's copy: another thread's fault must not change a text that is being read.

@@ -2,11 +2,11 @@
 // The state behind simcuda.h: policies, seed, statistics and the last fault.
 #pragma once
 
-#include <cstdint>
-
 #include "../fault.hpp"
 #include "../grid.hpp"
 #include "api.hpp"
+
+#include <cstdint>
 
 namespace quantjit::simdriver {
 

@@ -8,8 +8,8 @@ using namespace quantjit::simdriver;
 
 namespace {
 
-/// A checked end of a copy or fill. `host_allowed`: any host memory may stand there; page-locked memory
-/// may stand everywhere, as unified addressing has it.
+/// A checked end of a copy or fill. `host_allowed`: any host memory may stand there; page-locked
+/// memory may stand everywhere, as unified addressing has it.
 Place place(CUdeviceptr address, std::uint64_t bytes, bool host_allowed) {
   if (Device* const device = device_of(address)) {
     const auto* allocation = device->memory.find(address);
@@ -20,12 +20,14 @@ Place place(CUdeviceptr address, std::uint64_t bytes, bool host_allowed) {
   return {nullptr, address};
 }
 
-CUdeviceptr host_address(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
+CUdeviceptr host_address(const void* pointer) {
+  return reinterpret_cast<CUdeviceptr>(pointer);
+}
 
 /// The null stream, checked as the synchronous calls need it.
 std::shared_ptr<Stream> synchronous_stream() {
   auto stream = resolve_stream(nullptr);
-  forbid_synchronizing(*stream);
+  forbid_recording(*stream);
   return stream;
 }
 
@@ -91,19 +93,23 @@ QUANTJIT_SIM_EXPORT CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, s
   return copy_now(to, from, bytes, Ends::kDeviceToDevice);
 }
 
-QUANTJIT_SIM_EXPORT CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
+QUANTJIT_SIM_EXPORT CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes,
+                                           CUstream stream) {
   return copy_async(to, from, bytes, stream, Ends::kAny);
 }
 
-QUANTJIT_SIM_EXPORT CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void* from, size_t bytes, CUstream stream) {
+QUANTJIT_SIM_EXPORT CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void* from, size_t bytes,
+                                                  CUstream stream) {
   return copy_async(to, host_address(from), bytes, stream, Ends::kHostToDevice);
 }
 
-QUANTJIT_SIM_EXPORT CUresult cuMemcpyDtoHAsync_v2(void* to, CUdeviceptr from, size_t bytes, CUstream stream) {
+QUANTJIT_SIM_EXPORT CUresult cuMemcpyDtoHAsync_v2(void* to, CUdeviceptr from, size_t bytes,
+                                                  CUstream stream) {
   return copy_async(host_address(to), from, bytes, stream, Ends::kDeviceToHost);
 }
 
-QUANTJIT_SIM_EXPORT CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
+QUANTJIT_SIM_EXPORT CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes,
+                                                  CUstream stream) {
   return copy_async(to, from, bytes, stream, Ends::kDeviceToDevice);
 }
 
@@ -119,14 +125,17 @@ QUANTJIT_SIM_EXPORT CUresult cuMemsetD32_v2(CUdeviceptr to, unsigned int value, 
   return fill_now(to, value, 4, count);
 }
 
-QUANTJIT_SIM_EXPORT CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count, CUstream stream) {
+QUANTJIT_SIM_EXPORT CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count,
+                                             CUstream stream) {
   return fill_async(to, value, 1, count, stream);
 }
 
-QUANTJIT_SIM_EXPORT CUresult cuMemsetD16Async(CUdeviceptr to, unsigned short value, size_t count, CUstream stream) {
+QUANTJIT_SIM_EXPORT CUresult cuMemsetD16Async(CUdeviceptr to, unsigned short value, size_t count,
+                                              CUstream stream) {
   return fill_async(to, value, 2, count, stream);
 }
 
-QUANTJIT_SIM_EXPORT CUresult cuMemsetD32Async(CUdeviceptr to, unsigned int value, size_t count, CUstream stream) {
+QUANTJIT_SIM_EXPORT CUresult cuMemsetD32Async(CUdeviceptr to, unsigned int value, size_t count,
+                                              CUstream stream) {
   return fill_async(to, value, 4, count, stream);
 }

@@ -2,21 +2,21 @@
 // The set of simulated devices: created from the environment, in the order that is visible.
 #include "device.hpp"
 
-#include <pthread.h>
+#include "settings.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <charconv>
 #include <cstdio>
 #include <cstring>
-
-#include "settings.hpp"
+#include <pthread.h>
 
 namespace quantjit::simdriver {
 
 namespace {
 
-// Devices' address ranges are disjoint, as unified addressing promises, and far from any host address.
+// Devices' address ranges are disjoint, as unified addressing promises, and far from any host
+// address.
 constexpr CUdeviceptr kFirstAddress = 0x0007000000000000;
 constexpr CUdeviceptr kAddressesPerDevice = CUdeviceptr{1} << 44;
 constexpr std::size_t kMaxDevices = 64;
@@ -111,11 +111,12 @@ CUresult create_devices(Driver& driver) {
   for (const std::string_view arch : split(environment.devices)) {
     const ArchSpec* spec = find_arch(arch);
     if (spec == nullptr || driver.all.size() == kMaxDevices) {
-      std::fprintf(stderr,
-                   "simulated CUDA driver: QUANTJIT_SIM_DEVICES=%s has no device: entry '%s' is not "
-                   "one of %s, or there are more than %zu entries\n",
-                   environment.devices.c_str(), std::string(arch).c_str(), known_archs().c_str(),
-                   kMaxDevices);
+      std::fprintf(
+          stderr,
+          "simulated CUDA driver: QUANTJIT_SIM_DEVICES=%s has no device: entry '%s' is not "
+          "one of %s, or there are more than %zu entries\n",
+          environment.devices.c_str(), std::string(arch).c_str(), known_archs().c_str(),
+          kMaxDevices);
       return CUDA_ERROR_NO_DEVICE;
     }
     driver.all.push_back(std::make_unique<Device>(*spec, static_cast<int>(driver.all.size())));

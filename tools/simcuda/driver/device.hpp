@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "../memory.hpp"
+#include "api.hpp"
+
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -10,12 +13,12 @@
 #include <string_view>
 #include <vector>
 
-#include "../memory.hpp"
-#include "api.hpp"
-
 namespace quantjit::simdriver {
 
 class Context;
+
+/// The CUDA version that this driver implements: 1000 * major + 10 * minor.
+constexpr int kDriverVersion = 13000;
 
 /// What an arch's device answers to queries.
 struct ArchSpec {
@@ -30,8 +33,8 @@ struct ArchSpec {
   int memory_bus_bits;
   int threads_per_sm;
   int blocks_per_sm;
-  int shared_per_sm;       ///< bytes
-  int shared_per_block;    ///< bytes with opt-in
+  int shared_per_sm;     ///< bytes
+  int shared_per_block;  ///< bytes with opt-in
   int pci_device_id;
 };
 
@@ -75,7 +78,8 @@ class Device {
   const int slot;
   int ordinal = 0;
   sim::Memory memory;
-  /// Held while kernels of this device execute: one grid chain at a time keeps results reproducible.
+  /// Held while kernels of this device execute: one grid chain at a time keeps results
+  /// reproducible.
   std::mutex execution;
 
   /// Guards the two members below.

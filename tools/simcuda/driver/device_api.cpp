@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuInit, cuDriverGetVersion and the device queries.
+#include "device.hpp"
+
 #include <algorithm>
 #include <cstring>
-
-#include "device.hpp"
 
 using quantjit::simdriver::arch_attribute;
 using quantjit::simdriver::Device;
 using quantjit::simdriver::device_at;
 using quantjit::simdriver::guard;
 using quantjit::simdriver::initialize_driver;
+using quantjit::simdriver::kDriverVersion;
 using quantjit::simdriver::require;
 using quantjit::simdriver::visible_devices;
 
 namespace {
-
-constexpr int kDriverVersion = 13000;
 
 /// Copies as much of `text` as fits, always terminated.
 void copy_text(char* out, int length, const std::string& text) {
@@ -78,12 +77,13 @@ QUANTJIT_SIM_EXPORT CUresult cuDeviceTotalMem_v2(size_t* bytes, CUdevice device)
   });
 }
 
-QUANTJIT_SIM_EXPORT CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice device) {
+QUANTJIT_SIM_EXPORT CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute,
+                                                  CUdevice device) {
   return guard([&] {
     const Device& found = device_at(device);
     const auto answer = arch_attribute(found.spec, static_cast<int>(attribute));
     require(value != nullptr && answer.has_value());
-    *value = attribute == CU_DEVICE_ATTRIBUTE_PCI_BUS_ID     ? found.slot + 1
+    *value = attribute == CU_DEVICE_ATTRIBUTE_PCI_BUS_ID      ? found.slot + 1
              : attribute == CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID ? 0
                                                               : *answer;
   });

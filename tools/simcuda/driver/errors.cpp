@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuGetErrorName and cuGetErrorString.
+#include "api.hpp"
+
 #include <cctype>
 #include <map>
 #include <string>
-
-#include "api.hpp"
 
 namespace {
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "capture.hpp"
+#include "context.hpp"
+
 #include <chrono>
 #include <memory>
 #include <mutex>
 #include <utility>
-
-#include "capture.hpp"
-#include "context.hpp"
 
 namespace quantjit::simdriver {
 

@@ -49,9 +49,9 @@ QUANTJIT_SIM_EXPORT CUresult cuEventCreate(CUevent* out, unsigned int flags) {
     constexpr unsigned kKnown = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING;
     Context& context = current_context();
     require(out != nullptr && (flags & ~(kKnown | CU_EVENT_INTERPROCESS)) == 0);
-    require((flags & CU_EVENT_INTERPROCESS) == 0,
-            (flags & CU_EVENT_DISABLE_TIMING) != 0 ? CUDA_ERROR_NOT_SUPPORTED
-                                                   : CUDA_ERROR_INVALID_VALUE);
+    require((flags & CU_EVENT_INTERPROCESS) == 0, (flags & CU_EVENT_DISABLE_TIMING) != 0
+                                                      ? CUDA_ERROR_NOT_SUPPORTED
+                                                      : CUDA_ERROR_INVALID_VALUE);
     *out = registry().events.add(std::make_shared<Event>(context.shared_from_this(), flags));
   });
 }
@@ -67,7 +67,8 @@ QUANTJIT_SIM_EXPORT CUresult cuEventRecord(CUevent event, CUstream stream) {
   return guard([&] { record(event, stream, CU_EVENT_RECORD_DEFAULT); });
 }
 
-QUANTJIT_SIM_EXPORT CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned int flags) {
+QUANTJIT_SIM_EXPORT CUresult cuEventRecordWithFlags(CUevent event, CUstream stream,
+                                                    unsigned int flags) {
   return guard([&] { record(event, stream, flags); });
 }
 
@@ -79,7 +80,8 @@ QUANTJIT_SIM_EXPORT CUresult cuEventSynchronize(CUevent handle) {
   return guard([&] { forbid_captured_event(captured_record(*live_event(handle))); });
 }
 
-QUANTJIT_SIM_EXPORT CUresult cuEventElapsedTime_v2(float* milliseconds, CUevent start, CUevent end) {
+QUANTJIT_SIM_EXPORT CUresult cuEventElapsedTime_v2(float* milliseconds, CUevent start,
+                                                   CUevent end) {
   return guard([&] {
     const auto first = live_event(start);
     const auto last = live_event(end);
@@ -89,7 +91,8 @@ QUANTJIT_SIM_EXPORT CUresult cuEventElapsedTime_v2(float* milliseconds, CUevent 
   });
 }
 
-QUANTJIT_SIM_EXPORT CUresult cuStreamWaitEvent(CUstream stream_handle, CUevent handle, unsigned int flags) {
+QUANTJIT_SIM_EXPORT CUresult cuStreamWaitEvent(CUstream stream_handle, CUevent handle,
+                                               unsigned int flags) {
   return guard([&] {
     const auto stream = resolve_stream(stream_handle);
     const auto event = lookup(registry().events, handle);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuKernel*, cuFunc* and cuOccupancy*.
-#include <algorithm>
-
 #include "library.hpp"
 #include "registry.hpp"
+
+#include <algorithm>
 
 using namespace quantjit::simdriver;
 
@@ -57,8 +57,8 @@ QUANTJIT_SIM_EXPORT CUresult cuKernelGetFunction(CUfunction* function, CUkernel 
   });
 }
 
-QUANTJIT_SIM_EXPORT CUresult cuKernelGetAttribute(int* value, CUfunction_attribute attribute, CUkernel handle,
-                              CUdevice device) {
+QUANTJIT_SIM_EXPORT CUresult cuKernelGetAttribute(int* value, CUfunction_attribute attribute,
+                                                  CUkernel handle, CUdevice device) {
   return guard([&] {
     const auto kernel = live_kernel(handle);
     require(value != nullptr);
@@ -66,8 +66,8 @@ QUANTJIT_SIM_EXPORT CUresult cuKernelGetAttribute(int* value, CUfunction_attribu
   });
 }
 
-QUANTJIT_SIM_EXPORT CUresult cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkernel handle,
-                              CUdevice device) {
+QUANTJIT_SIM_EXPORT CUresult cuKernelSetAttribute(CUfunction_attribute attribute, int value,
+                                                  CUkernel handle, CUdevice device) {
   return guard([&] { live_kernel(handle)->set(device_at(device), attribute, value); });
 }
 
@@ -79,11 +79,13 @@ QUANTJIT_SIM_EXPORT CUresult cuKernelGetName(const char** name, CUkernel handle)
   });
 }
 
-QUANTJIT_SIM_EXPORT CUresult cuKernelGetParamInfo(CUkernel handle, size_t index, size_t* offset, size_t* size) {
+QUANTJIT_SIM_EXPORT CUresult cuKernelGetParamInfo(CUkernel handle, size_t index, size_t* offset,
+                                                  size_t* size) {
   return guard([&] { parameter_info(*live_kernel(handle)->kernel, index, offset, size); });
 }
 
-QUANTJIT_SIM_EXPORT CUresult cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfunction handle) {
+QUANTJIT_SIM_EXPORT CUresult cuFuncGetAttribute(int* value, CUfunction_attribute attribute,
+                                                CUfunction handle) {
   return guard([&] {
     require_initialized();
     const auto function = resolve_function(handle);
@@ -92,7 +94,8 @@ QUANTJIT_SIM_EXPORT CUresult cuFuncGetAttribute(int* value, CUfunction_attribute
   });
 }
 
-QUANTJIT_SIM_EXPORT CUresult cuFuncSetAttribute(CUfunction handle, CUfunction_attribute attribute, int value) {
+QUANTJIT_SIM_EXPORT CUresult cuFuncSetAttribute(CUfunction handle, CUfunction_attribute attribute,
+                                                int value) {
   return guard([&] {
     require_initialized();
     const auto function = resolve_function(handle);
@@ -109,15 +112,18 @@ QUANTJIT_SIM_EXPORT CUresult cuFuncGetName(const char** name, CUfunction handle)
   });
 }
 
-QUANTJIT_SIM_EXPORT CUresult cuFuncGetParamInfo(CUfunction handle, size_t index, size_t* offset, size_t* size) {
+QUANTJIT_SIM_EXPORT CUresult cuFuncGetParamInfo(CUfunction handle, size_t index, size_t* offset,
+                                                size_t* size) {
   return guard([&] {
     require_initialized();
     parameter_info(*resolve_function(handle)->kernel->kernel, index, offset, size);
   });
 }
 
-QUANTJIT_SIM_EXPORT CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction handle, int threads,
-                                                     size_t dynamic_bytes) {
+QUANTJIT_SIM_EXPORT CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks,
+                                                                         CUfunction handle,
+                                                                         int threads,
+                                                                         size_t dynamic_bytes) {
   return guard([&] {
     current_context();
     const auto function = resolve_function(handle);

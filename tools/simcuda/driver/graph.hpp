@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "commands.hpp"
+
 #include <memory>
 #include <mutex>
 #include <vector>
 
-#include "commands.hpp"
-
 namespace quantjit::simdriver {
 
-/// A graph under construction or captured. Its own lock guards the nodes: a capture in one thread may
-/// be looked at from another.
+/// A graph under construction or captured. Its own lock guards the nodes: a capture in one thread
+/// may be looked at from another.
 struct Graph {
   mutable std::mutex mutex;
   std::vector<GraphNode> nodes;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuGraph*.
-#include <algorithm>
-
 #include "graph.hpp"
 #include "registry.hpp"
 #include "stream.hpp"
+
+#include <algorithm>
 
 using namespace quantjit::simdriver;
 
@@ -20,17 +20,23 @@ std::shared_ptr<Graph> live_graph(CUgraph handle) {
 CUgraphNodeType type_of(const Command& command) {
   struct Visitor {
     CUgraphNodeType operator()(const KernelLaunch&) const { return CU_GRAPH_NODE_TYPE_KERNEL; }
+
     CUgraphNodeType operator()(const Copy&) const { return CU_GRAPH_NODE_TYPE_MEMCPY; }
+
     CUgraphNodeType operator()(const Fill&) const { return CU_GRAPH_NODE_TYPE_MEMSET; }
+
     CUgraphNodeType operator()(const HostCall&) const { return CU_GRAPH_NODE_TYPE_HOST; }
-    CUgraphNodeType operator()(const ChildGraph&) const { return CU_GRAPH_NODE_TYPE_GRAPH; }
+
+    CUgraphNodeType operator()(const GraphLaunch&) const { return CU_GRAPH_NODE_TYPE_GRAPH; }
   };
+
   return std::visit(Visitor{}, command);
 }
 
 void instantiate(CUgraphExec* out, CUgraph handle) {
   const auto graph = live_graph(handle);
   require(out != nullptr);
+  forbid_unsafe_call();
   auto executable = std::make_shared<ExecutableGraph>();
   {
     const std::lock_guard lock(graph->mutex);
@@ -89,7 +95,7 @@ QUANTJIT_SIM_EXPORT CUresult cuGraphNodeGetType(CUgraphNode handle, CUgraphNodeT
 }
 
 QUANTJIT_SIM_EXPORT CUresult cuGraphInstantiateWithFlags(CUgraphExec* executable, CUgraph graph,
-                                     unsigned long long flags) {
+                                                         unsigned long long flags) {
   return guard([&] {
     require(flags == 0 || flags == CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH,
             CUDA_ERROR_NOT_SUPPORTED);
@@ -102,7 +108,8 @@ QUANTJIT_SIM_EXPORT CUresult cuGraphLaunch(CUgraphExec handle, CUstream stream_h
     const auto stream = resolve_stream(stream_handle);
     const auto executable = registry().executable_graphs.find(handle);
     require(executable != nullptr);
-    submit(stream, ChildGraph{executable->nodes});
+    forbid_recording(*stream);
+    submit(stream, GraphLaunch{executable->nodes});
   });
 }
 
@@ -116,6 +123,8 @@ QUANTJIT_SIM_EXPORT CUresult cuGraphUpload(CUgraphExec handle, CUstream stream) 
 QUANTJIT_SIM_EXPORT CUresult cuGraphExecDestroy(CUgraphExec handle) {
   return guard([&] {
     require_initialized();
-    require(registry().executable_graphs.take(handle) != nullptr);
+    require(registry().executable_graphs.find(handle) != nullptr);
+    forbid_unsafe_call();
+    registry().executable_graphs.take(handle);
   });
 }

@@ -12,8 +12,8 @@
 
 namespace quantjit::simdriver {
 
-/// A handle value that no object had before. Values are never given out again, so that every use of a
-/// destroyed handle is recognised; a real driver would follow the stale pointer.
+/// A handle value that no object had before. Values are never given out again, so that every use of
+/// a destroyed handle is recognised; a real driver would follow the stale pointer.
 inline std::uintptr_t new_handle_value() {
   static std::atomic<std::uintptr_t> next{0x51ac0000};
   return next.fetch_add(64, std::memory_order_relaxed);
@@ -21,8 +21,8 @@ inline std::uintptr_t new_handle_value() {
 
 /// Maps opaque driver handles to objects.
 ///
-/// Thread safety: all members may be called concurrently. An object found stays alive for the caller
-/// even when another thread removes its handle meanwhile.
+/// Thread safety: all members may be called concurrently. An object found stays alive for the
+/// caller even when another thread removes its handle meanwhile.
 template <class Handle, class Object>
 class HandleTable {
  public:

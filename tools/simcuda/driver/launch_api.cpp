@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuLaunchKernel and cuLaunchKernelEx.
-#include <cstring>
-
 #include "library.hpp"
 #include "stream.hpp"
+
+#include <cstring>
 
 using namespace quantjit::simdriver;
 namespace sim = quantjit::sim;
@@ -124,10 +124,11 @@ void launch_kernel(const CUlaunchConfig& config, CUfunction handle, void** value
 
 }  // namespace
 
-QUANTJIT_SIM_EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,
-                        unsigned int grid_z, unsigned int block_x, unsigned int block_y,
-                        unsigned int block_z, unsigned int shared_bytes, CUstream stream,
-                        void** parameters, void** extra) {
+QUANTJIT_SIM_EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x,
+                                            unsigned int grid_y, unsigned int grid_z,
+                                            unsigned int block_x, unsigned int block_y,
+                                            unsigned int block_z, unsigned int shared_bytes,
+                                            CUstream stream, void** parameters, void** extra) {
   return guard([&] {
     const CUlaunchConfig config{grid_x,  grid_y,       grid_z, block_x, block_y,
                                 block_z, shared_bytes, stream, nullptr, 0};
@@ -135,8 +136,8 @@ QUANTJIT_SIM_EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned int gr
   });
 }
 
-QUANTJIT_SIM_EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void** parameters,
-                          void** extra) {
+QUANTJIT_SIM_EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function,
+                                              void** parameters, void** extra) {
   return guard([&] {
     require(config != nullptr);
     launch_kernel(*config, function, parameters, extra);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch_queue.hpp"
 
+#include <atomic>
 #include <mutex>
 #include <utility>
 
@@ -8,10 +9,26 @@ namespace quantjit::simdriver {
 
 namespace {
 
-/// Deep enough that a kernel can overtake its predecessor's predecessor; suspended CTAs cost memory.
+/// Deep enough that a kernel can overtake its predecessor's predecessor; suspended CTAs cost
+/// memory.
 constexpr std::size_t kMaxQueued = 6;
 /// CTAs of one grid that may be suspended at their wait.
 constexpr std::size_t kMaxSuspended = 64;
+/// The widest access of one lane, in bytes.
+constexpr std::uint64_t kWidestAccess = 32;
+
+/// Makes bytes count as never written, without changing them.
+void mark_uninitialized(const sim::Memory& memory, std::uint64_t address, std::uint64_t bytes) {
+  const sim::Allocation* allocation = memory.find(address);
+  if (allocation == nullptr || !allocation->contains(address, bytes)) {
+    return;
+  }
+  const std::uint64_t first = address - allocation->address;
+  for (std::uint64_t at = first; at < first + bytes; ++at) {
+    const auto keep = static_cast<std::uint8_t>(~(1u << (at % 8)));
+    std::atomic_ref<std::uint8_t>(allocation->init[at / 8]).fetch_and(keep);
+  }
+}
 
 }  // namespace
 
@@ -114,8 +131,8 @@ void LaunchQueue::give_head_starts() {
   }
 }
 
-// An access before the wait conflicts when the bytes were last written by a kernel that the wait would
-// have waited for: what was read may be stale, what was written was overwritten.
+// An access before the wait conflicts when the bytes were last written by a kernel that the wait
+// would have waited for: what was read may be stale, what was written was overwritten.
 std::optional<sim::Fault> LaunchQueue::find_conflict(const Entry& dependent,
                                                      const Entry& predecessor) const {
   for (const sim::EarlyAccess& access : dependent.grid->early_accesses()) {
@@ -126,11 +143,41 @@ std::optional<sim::Fault> LaunchQueue::find_conflict(const Entry& dependent,
   return std::nullopt;
 }
 
+// Successors that started early must not have written what the front still reads: such bytes count
+// as uninitialized while the front runs, which makes the interpreter stop at the read.
+std::optional<sim::Fault> LaunchQueue::run_watching_early_writes(Entry& front) {
+  struct Write {
+    const Entry* entry;
+    const sim::EarlyAccess* access;
+  };
+
+  std::vector<Write> writes;
+  for (std::size_t i = 0; i < queue_.size() && queue_[i]->started; ++i) {
+    for (const sim::EarlyAccess& access : queue_[i]->grid->early_accesses()) {
+      if (access.write) {
+        writes.push_back({queue_[i].get(), &access});
+        mark_uninitialized(device_.memory, access.address, access.bytes);
+      }
+    }
+  }
+  std::optional<sim::Fault> fault = front.grid->run();
+  const bool hit = fault && fault->kind == sim::FaultKind::kUninitializedRead;
+  for (const Write& write : writes) {
+    const sim::EarlyAccess& access = *write.access;
+    device_.memory.mark_initialized(access.address, access.bytes);
+    if (hit && fault->address < access.address + access.bytes &&
+        access.address < fault->address + kWidestAccess) {
+      return write.entry->grid->early_access_fault(access, front.grid->kernel().name);
+    }
+  }
+  return fault;
+}
+
 std::optional<sim::Fault> LaunchQueue::run_front() {
   give_head_starts();
   std::unique_ptr<Entry> front = std::move(queue_.front());
   queue_.pop_front();
-  std::optional<sim::Fault> fault = front->grid->run();
+  std::optional<sim::Fault> fault = run_watching_early_writes(*front);
   count_grid(front->grid->stats(), front->started);
   if (!fault && front->overlaps && last_ != nullptr) {
     fault = find_conflict(*front, *last_);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "library.hpp"
 
+#include "registry.hpp"
+
 #include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <string_view>
-
-#include "registry.hpp"
 
 namespace quantjit::simdriver {
 
@@ -47,9 +47,10 @@ void reject_binary(const void* code, std::string& log) {
   constexpr unsigned char kFatbin[4] = {0x50, 0xed, 0x55, 0xba};
   constexpr unsigned char kFatbinWrapper[4] = {0xb1, 0x43, 0x62, 0x46};
   if (std::memcmp(code, kElf, 4) == 0) {
-    reject(log, CUDA_ERROR_NO_BINARY_FOR_GPU,
-           "the image is a cubin (ELF), and the simulated device executes PTX only: compile to PTX, "
-           "for example with QUANTJIT_CODE=ptx");
+    reject(
+        log, CUDA_ERROR_NO_BINARY_FOR_GPU,
+        "the image is a cubin (ELF), and the simulated device executes PTX only: compile to PTX, "
+        "for example with QUANTJIT_CODE=ptx");
   }
   if (std::memcmp(code, kFatbin, 4) == 0 || std::memcmp(code, kFatbinWrapper, 4) == 0) {
     reject(log, CUDA_ERROR_NO_BINARY_FOR_GPU,
@@ -109,9 +110,8 @@ CUlibrary load_image(const void* code, std::string& log) {
   auto library = std::make_shared<Library>(parse_image(code, log));
   const sim::Target& target = library->module().target();
   const auto& devices = visible_devices();
-  if (std::none_of(devices.begin(), devices.end(), [&](const Device* device) {
-        return target_runs_on(target, device->spec.sm);
-      })) {
+  if (std::none_of(devices.begin(), devices.end(),
+                   [&](const Device* device) { return target_runs_on(target, device->spec.sm); })) {
     reject(log, CUDA_ERROR_INVALID_PTX,
            "PTX for " + target.text + " runs on none of the devices; device 0 is " +
                devices.front()->spec.arch);
@@ -133,8 +133,7 @@ bool unload_library(CUlibrary handle) {
   }
   registry().functions.take_if(
       [&](const Function& function) { return function.kernel->library == library; });
-  registry().kernels.take_if(
-      [&](const LoadedKernel& kernel) { return kernel.library == library; });
+  registry().kernels.take_if([&](const LoadedKernel& kernel) { return kernel.library == library; });
   return true;
 }
 
@@ -166,12 +165,10 @@ void LoadedKernel::set(Device& device, CUfunction_attribute attribute, int value
 int LoadedKernel::get(Device& device, CUfunction_attribute attribute) {
   switch (attribute) {
     case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: return static_cast<int>(kernel->max_threads);
-    case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
-      return static_cast<int>(kernel->static_shared_bytes);
+    case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES: return static_cast<int>(kernel->static_shared_bytes);
     case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES: return static_cast<int>(kernel->local_bytes);
     case CU_FUNC_ATTRIBUTE_NUM_REGS: return static_cast<int>(kernel->registers);
-    case CU_FUNC_ATTRIBUTE_PTX_VERSION:
-      return static_cast<int>(library->module().target().sm);
+    case CU_FUNC_ATTRIBUTE_PTX_VERSION: return static_cast<int>(library->module().target().sm);
     case CU_FUNC_ATTRIBUTE_BINARY_VERSION: return static_cast<int>(device.spec.sm);
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
       return settings_for(device).max_dynamic_shared;

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <map>
-#include <memory>
-#include <mutex>
-#include <string>
-#include <string_view>
-
 #include "../grid.hpp"
 #include "../module.hpp"
 #include "api.hpp"
 #include "context.hpp"
 #include "device.hpp"
 
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
 namespace quantjit::simdriver {
 
-/// A loaded code image, independent of contexts; its variables are placed in a device's memory when a
-/// kernel is first used there.
+/// A loaded code image, independent of contexts; its variables are placed in a device's memory when
+/// a kernel is first used there.
 ///
 /// Thread safety: all members may be called concurrently.
 class Library {
@@ -24,6 +24,7 @@ class Library {
   explicit Library(std::shared_ptr<const sim::Module> module) : module_(std::move(module)) {}
 
   [[nodiscard]] const sim::Module& module() const { return *module_; }
+
   /// Fails with CUDA_ERROR_OUT_OF_MEMORY when the variables do not fit.
   [[nodiscard]] std::shared_ptr<const sim::Image> image(Device& device);
 
@@ -72,8 +73,8 @@ struct LoadedModule {
   std::shared_ptr<Context> context;
 };
 
-/// Reads an image and registers it. `log` receives why it cannot be loaded; the failure's code is what
-/// a driver would return.
+/// Reads an image and registers it. `log` receives why it cannot be loaded; the failure's code is
+/// what a driver would return.
 [[nodiscard]] CUlibrary load_image(const void* code, std::string& log);
 
 /// Removes a library and its kernels and functions; false when it was not live.
@@ -82,8 +83,8 @@ bool unload_library(CUlibrary library);
 /// Fails with CUDA_ERROR_INVALID_PTX when the image's target does not run on the device.
 void require_target(const Library& library, const Device& device);
 
-/// Whether code for `target` runs on a device of `sm`: the same or a newer one, only the very same for
-/// sm_90a-like targets, and the same family for sm_100f-like ones.
+/// Whether code for `target` runs on a device of `sm`: the same or a newer one, only the very same
+/// for sm_90a-like targets, and the same family for sm_100f-like ones.
 [[nodiscard]] bool target_runs_on(const sim::Target& target, unsigned sm);
 
 /// The kernel's function in the context, made at first use.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuLibrary* and cuModule*.
-#include <algorithm>
-#include <cstring>
-
 #include "capture.hpp"
 #include "library.hpp"
 #include "registry.hpp"
+
+#include <algorithm>
+#include <cstring>
 
 using namespace quantjit::simdriver;
 
@@ -81,10 +81,12 @@ CUmodule load_module(const void* code, unsigned count, const CUjit_option* keys,
 
 }  // namespace
 
-QUANTJIT_SIM_EXPORT CUresult cuLibraryLoadData(CUlibrary* out, const void* code, CUjit_option* jit_keys,
-                           void** jit_values, unsigned int jit_count,
-                           CUlibraryOption* /*library_keys*/, void** /*library_values*/,
-                           unsigned int /*library_count*/) {
+QUANTJIT_SIM_EXPORT CUresult cuLibraryLoadData(CUlibrary* out, const void* code,
+                                               CUjit_option* jit_keys, void** jit_values,
+                                               unsigned int jit_count,
+                                               CUlibraryOption* /*library_keys*/,
+                                               void** /*library_values*/,
+                                               unsigned int /*library_count*/) {
   return guard([&] {
     require_initialized();
     require(out != nullptr);
@@ -101,7 +103,8 @@ QUANTJIT_SIM_EXPORT CUresult cuLibraryUnload(CUlibrary library) {
   });
 }
 
-QUANTJIT_SIM_EXPORT CUresult cuLibraryGetKernel(CUkernel* kernel, CUlibrary handle, const char* name) {
+QUANTJIT_SIM_EXPORT CUresult cuLibraryGetKernel(CUkernel* kernel, CUlibrary handle,
+                                                const char* name) {
   return guard([&] {
     require_initialized();
     const auto library = lookup(registry().libraries, handle);
@@ -123,7 +126,8 @@ QUANTJIT_SIM_EXPORT CUresult cuLibraryGetKernelCount(unsigned int* count, CUlibr
   });
 }
 
-QUANTJIT_SIM_EXPORT CUresult cuLibraryEnumerateKernels(CUkernel* kernels, unsigned int count, CUlibrary handle) {
+QUANTJIT_SIM_EXPORT CUresult cuLibraryEnumerateKernels(CUkernel* kernels, unsigned int count,
+                                                       CUlibrary handle) {
   return guard([&] {
     require_initialized();
     const auto library = lookup(registry().libraries, handle);
@@ -155,8 +159,8 @@ QUANTJIT_SIM_EXPORT CUresult cuModuleLoadData(CUmodule* out, const void* code) {
   });
 }
 
-QUANTJIT_SIM_EXPORT CUresult cuModuleLoadDataEx(CUmodule* out, const void* code, unsigned int count, CUjit_option* keys,
-                            void** values) {
+QUANTJIT_SIM_EXPORT CUresult cuModuleLoadDataEx(CUmodule* out, const void* code, unsigned int count,
+                                                CUjit_option* keys, void** values) {
   return guard([&] {
     current_context();
     require(out != nullptr);
@@ -175,7 +179,8 @@ QUANTJIT_SIM_EXPORT CUresult cuModuleUnload(CUmodule handle) {
   });
 }
 
-QUANTJIT_SIM_EXPORT CUresult cuModuleGetFunction(CUfunction* function, CUmodule handle, const char* name) {
+QUANTJIT_SIM_EXPORT CUresult cuModuleGetFunction(CUfunction* function, CUmodule handle,
+                                                 const char* name) {
   return guard([&] {
     current_context();
     const auto module = lookup(registry().modules, handle);

@@ -57,7 +57,7 @@ QUANTJIT_SIM_EXPORT CUresult cuMemAllocAsync(CUdeviceptr* out, size_t bytes, CUs
   return guard([&] {
     const auto stream = resolve_stream(handle);
     require(out != nullptr);
-    forbid_recording(*stream);
+    forbid_synchronizing(*stream);
     allocate(out, bytes, *stream->context);
   });
 }
@@ -65,7 +65,7 @@ QUANTJIT_SIM_EXPORT CUresult cuMemAllocAsync(CUdeviceptr* out, size_t bytes, CUs
 QUANTJIT_SIM_EXPORT CUresult cuMemFreeAsync(CUdeviceptr address, CUstream handle) {
   return guard([&] {
     const auto stream = resolve_stream(handle);
-    forbid_recording(*stream);
+    forbid_synchronizing(*stream);
     stream->drain();
     release(address);
   });
@@ -81,7 +81,8 @@ QUANTJIT_SIM_EXPORT CUresult cuMemGetInfo_v2(size_t* free_bytes, size_t* total_b
   });
 }
 
-QUANTJIT_SIM_EXPORT CUresult cuMemGetAddressRange_v2(CUdeviceptr* base, size_t* size, CUdeviceptr address) {
+QUANTJIT_SIM_EXPORT CUresult cuMemGetAddressRange_v2(CUdeviceptr* base, size_t* size,
+                                                     CUdeviceptr address) {
   return guard([&] {
     current_context();
     const Device* const device = device_of(address);

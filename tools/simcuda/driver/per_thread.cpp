@@ -14,9 +14,12 @@ CUresult on_own_stream(Function* function, Arguments... arguments) {
 
 }  // namespace
 
-// One line each: the compiler checks the parameters against the declaration made from the plain form.
+// One line each: the compiler checks the parameters against the declaration made from the plain
+// form.
 #define QUANTJIT_SIM_DEFINE(name, suffix, parameters, ...) \
-  QUANTJIT_SIM_EXPORT CUresult name##suffix parameters { return on_own_stream(&name, __VA_ARGS__); }
+  QUANTJIT_SIM_EXPORT CUresult name##suffix parameters {   \
+    return on_own_stream(&name, __VA_ARGS__);              \
+  }
 
 QUANTJIT_SIM_DEFINE(cuMemcpy, _ptds, (CUdeviceptr a, CUdeviceptr b, size_t n), a, b, n)
 QUANTJIT_SIM_DEFINE(cuMemcpyHtoD_v2, _ptds, (CUdeviceptr a, const void* b, size_t n), a, b, n)
@@ -33,12 +36,12 @@ QUANTJIT_SIM_DEFINE(cuMemcpyDtoHAsync_v2, _ptsz, (void* a, CUdeviceptr b, size_t
                     b, n, s)
 QUANTJIT_SIM_DEFINE(cuMemcpyDtoDAsync_v2, _ptsz,
                     (CUdeviceptr a, CUdeviceptr b, size_t n, CUstream s), a, b, n, s)
-QUANTJIT_SIM_DEFINE(cuMemsetD8Async, _ptsz,
-                    (CUdeviceptr a, unsigned char v, size_t n, CUstream s), a, v, n, s)
+QUANTJIT_SIM_DEFINE(cuMemsetD8Async, _ptsz, (CUdeviceptr a, unsigned char v, size_t n, CUstream s),
+                    a, v, n, s)
 QUANTJIT_SIM_DEFINE(cuMemsetD16Async, _ptsz,
                     (CUdeviceptr a, unsigned short v, size_t n, CUstream s), a, v, n, s)
-QUANTJIT_SIM_DEFINE(cuMemsetD32Async, _ptsz,
-                    (CUdeviceptr a, unsigned int v, size_t n, CUstream s), a, v, n, s)
+QUANTJIT_SIM_DEFINE(cuMemsetD32Async, _ptsz, (CUdeviceptr a, unsigned int v, size_t n, CUstream s),
+                    a, v, n, s)
 QUANTJIT_SIM_DEFINE(cuMemAllocAsync, _ptsz, (CUdeviceptr * a, size_t n, CUstream s), a, n, s)
 QUANTJIT_SIM_DEFINE(cuMemFreeAsync, _ptsz, (CUdeviceptr a, CUstream s), a, s)
 QUANTJIT_SIM_DEFINE(cuStreamGetPriority, _ptsz, (CUstream s, int* out), s, out)

@@ -2,10 +2,10 @@
 // Page-locked host memory: ordinary memory that pointer queries know about.
 #pragma once
 
+#include "api.hpp"
+
 #include <cstdint>
 #include <optional>
-
-#include "api.hpp"
 
 namespace quantjit::simdriver {
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuPointerGetAttribute and cuPointerGetAttributes.
-#include <cstring>
-#include <optional>
-
 #include "context.hpp"
 #include "pinned.hpp"
+
+#include <cstring>
+#include <optional>
 
 using namespace quantjit::simdriver;
 
@@ -85,7 +85,8 @@ void answer_unknown(void* out, CUpointer_attribute attribute) {
 
 }  // namespace
 
-QUANTJIT_SIM_EXPORT CUresult cuPointerGetAttribute(void* out, CUpointer_attribute attribute, CUdeviceptr address) {
+QUANTJIT_SIM_EXPORT CUresult cuPointerGetAttribute(void* out, CUpointer_attribute attribute,
+                                                   CUdeviceptr address) {
   return guard([&] {
     current_context();
     require(out != nullptr);
@@ -95,8 +96,9 @@ QUANTJIT_SIM_EXPORT CUresult cuPointerGetAttribute(void* out, CUpointer_attribut
   });
 }
 
-QUANTJIT_SIM_EXPORT CUresult cuPointerGetAttributes(unsigned int count, CUpointer_attribute* attributes, void** out,
-                                CUdeviceptr address) {
+QUANTJIT_SIM_EXPORT CUresult cuPointerGetAttributes(unsigned int count,
+                                                    CUpointer_attribute* attributes, void** out,
+                                                    CUdeviceptr address) {
   return guard([&] {
     current_context();
     require(count == 0 || (attributes != nullptr && out != nullptr));

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuGetProcAddress: names, the CUDA version that introduced each form, and its address.
-#include <cstring>
-
 #include "device.hpp"
 #include "variants.hpp"
+
+#include <cstring>
+
+using quantjit::simdriver::kDriverVersion;
 
 namespace {
 
@@ -33,7 +35,7 @@ CUresult find_entry(const char* name, void** out, int version, cuuint64_t flags,
                     CUdriverProcAddressQueryResult* status) {
   constexpr cuuint64_t kBoth =
       CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
-  if (name == nullptr || out == nullptr || (flags & ~kBoth) != 0 || flags == kBoth) {
+  if (name == nullptr || out == nullptr || (flags & ~kBoth) != 0 || version > kDriverVersion) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   const Entry* best = nullptr;
@@ -53,22 +55,26 @@ CUresult find_entry(const char* name, void** out, int version, cuuint64_t flags,
               : known         ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT
                               : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
   }
-  return best == nullptr ? CUDA_ERROR_NOT_FOUND : CUDA_SUCCESS;
+  // A caller that asked for the status reads the answer there.
+  return best == nullptr && status == nullptr ? CUDA_ERROR_NOT_FOUND : CUDA_SUCCESS;
 }
 
 }  // namespace
 
-QUANTJIT_SIM_EXPORT CUresult cuGetProcAddress_v2(const char* name, void** function, int version, cuuint64_t flags,
-                             CUdriverProcAddressQueryResult* status) {
+QUANTJIT_SIM_EXPORT CUresult cuGetProcAddress_v2(const char* name, void** function, int version,
+                                                 cuuint64_t flags,
+                                                 CUdriverProcAddressQueryResult* status) {
   return find_entry(name, function, version, flags, status);
 }
 
-QUANTJIT_SIM_EXPORT CUresult cuGetProcAddress(const char* name, void** function, int version, cuuint64_t flags) {
+QUANTJIT_SIM_EXPORT CUresult cuGetProcAddress(const char* name, void** function, int version,
+                                              cuuint64_t flags) {
   return find_entry(name, function, version, flags, nullptr);
 }
 
-QUANTJIT_SIM_EXPORT CUresult cuGetProcAddress_v2_ptsz(const char* name, void** function, int version,
-                                  cuuint64_t flags, CUdriverProcAddressQueryResult* status) {
+QUANTJIT_SIM_EXPORT CUresult cuGetProcAddress_v2_ptsz(const char* name, void** function,
+                                                      int version, cuuint64_t flags,
+                                                      CUdriverProcAddressQueryResult* status) {
   const bool chosen = (flags & (CU_GET_PROC_ADDRESS_LEGACY_STREAM |
                                 CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM)) != 0;
   return find_entry(name, function, version,

@@ -6,7 +6,8 @@
 
 namespace quantjit::simdriver {
 
-/// The environment that the simulated driver reads, each variable once, when the driver initializes.
+/// The environment that the simulated driver reads, each variable once, when the driver
+/// initializes.
 struct Environment {
   std::string devices;                 ///< QUANTJIT_SIM_DEVICES, a comma list of archs
   std::optional<std::string> visible;  ///< CUDA_VISIBLE_DEVICES, unset or a comma list

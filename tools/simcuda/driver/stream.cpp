@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stream.hpp"
 
+#include "../simcuda.h"
+#include "registry.hpp"
+
 #include <atomic>
 #include <chrono>
 #include <type_traits>
 #include <utility>
-
-#include "../simcuda.h"
-#include "registry.hpp"
 
 namespace quantjit::simdriver {
 
@@ -86,7 +86,7 @@ void Stream::run_locked(const Command& command, bool early) {
                    inside_host_function = true;
                    host.function(host.data);
                  }).share();
-  } else if (const auto* child = std::get_if<ChildGraph>(&command)) {
+  } else if (const auto* child = std::get_if<GraphLaunch>(&command)) {
     run_nodes(*child->nodes);
   }
 }
@@ -162,9 +162,13 @@ void submit(const std::shared_ptr<Stream>& stream, const Command& command) {
   stream->run(command);
 }
 
-PerThreadDefault::PerThreadDefault() { ++per_thread_default_depth; }
+PerThreadDefault::PerThreadDefault() {
+  ++per_thread_default_depth;
+}
 
-PerThreadDefault::~PerThreadDefault() { --per_thread_default_depth; }
+PerThreadDefault::~PerThreadDefault() {
+  --per_thread_default_depth;
+}
 
 void require_outside_host_function() {
   require(!inside_host_function, CUDA_ERROR_NOT_PERMITTED);

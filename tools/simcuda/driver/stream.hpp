@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <future>
-#include <memory>
-#include <mutex>
-#include <vector>
-
 #include "capture.hpp"
 #include "commands.hpp"
 #include "context.hpp"
 #include "launch_queue.hpp"
 
+#include <future>
+#include <memory>
+#include <mutex>
+#include <vector>
+
 namespace quantjit::simdriver {
 
 enum class StreamKind { kLegacy, kPerThread, kCreated };
 
-/// Executes commands in order. Kernels are queued (see LaunchQueue), host functions run on a thread of
-/// their own, and any other command first waits for both.
+/// Executes commands in order. Kernels are queued (see LaunchQueue), host functions run on a thread
+/// of their own, and any other command first waits for both.
 ///
-/// Thread safety: all members may be called concurrently, except `capturing`, which the capture lock
-/// guards.
+/// Thread safety: all members may be called concurrently, except `capturing`, which the capture
+/// lock guards.
 class Stream {
  public:
   Stream(std::shared_ptr<Context> owner, StreamKind kind, unsigned flags, int priority);
@@ -35,6 +35,7 @@ class Stream {
   void discard();
 
   [[nodiscard]] bool is_legacy() const { return kind == StreamKind::kLegacy; }
+
   /// Whether work on it is ordered with the legacy default stream.
   [[nodiscard]] bool is_blocking() const { return (flags & CU_STREAM_NON_BLOCKING) == 0; }
 
@@ -57,12 +58,12 @@ class Stream {
   std::shared_future<void> host_work_;
 };
 
-/// Resolves a stream argument for the current context: null and the two special handles too. Fails with
-/// CUDA_ERROR_INVALID_HANDLE, and like current_context.
+/// Resolves a stream argument for the current context: null and the two special handles too. Fails
+/// with CUDA_ERROR_INVALID_HANDLE, and like current_context.
 std::shared_ptr<Stream> resolve_stream(CUstream stream);
 
-/// Submits a command: records it where the stream is captured, else orders it with the legacy default
-/// stream and runs it.
+/// Submits a command: records it where the stream is captured, else orders it with the legacy
+/// default stream and runs it.
 void submit(const std::shared_ptr<Stream>& stream, const Command& command);
 
 /// Waits as the legacy default stream's implicit ordering asks before work on `stream`.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuStream* but for capture, and cuLaunchHostFunc.
-#include <algorithm>
-
 #include "registry.hpp"
 #include "stream.hpp"
+
+#include <algorithm>
 
 using namespace quantjit::simdriver;
 
@@ -26,7 +26,8 @@ QUANTJIT_SIM_EXPORT CUresult cuStreamCreate(CUstream* stream, unsigned int flags
   return guard([&] { create_stream(stream, flags, kLowestPriority); });
 }
 
-QUANTJIT_SIM_EXPORT CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned int flags, int priority) {
+QUANTJIT_SIM_EXPORT CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned int flags,
+                                                        int priority) {
   return guard([&] { create_stream(stream, flags, priority); });
 }
 
@@ -52,7 +53,7 @@ QUANTJIT_SIM_EXPORT CUresult cuStreamSynchronize(CUstream handle) {
 QUANTJIT_SIM_EXPORT CUresult cuStreamQuery(CUstream handle) {
   return guard([&] {
     const auto stream = resolve_stream(handle);
-    forbid_querying(*stream);
+    forbid_synchronizing(*stream);
     require(stream->try_drain(), CUDA_ERROR_NOT_READY);
   });
 }

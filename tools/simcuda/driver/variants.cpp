@@ -23,15 +23,25 @@ Context& chosen_context(CUcontext handle) {
 
 }  // namespace
 
-QUANTJIT_SIM_EXPORT CUresult cuDeviceGetUuid(CUuuid* uuid, CUdevice device) { return cuDeviceGetUuid_v2(uuid, device); }
+QUANTJIT_SIM_EXPORT CUresult cuDeviceGetUuid(CUuuid* uuid, CUdevice device) {
+  return cuDeviceGetUuid_v2(uuid, device);
+}
 
-QUANTJIT_SIM_EXPORT CUresult cuDevicePrimaryCtxRelease(CUdevice device) { return cuDevicePrimaryCtxRelease_v2(device); }
+QUANTJIT_SIM_EXPORT CUresult cuDevicePrimaryCtxRelease(CUdevice device) {
+  return cuDevicePrimaryCtxRelease_v2(device);
+}
 
-QUANTJIT_SIM_EXPORT CUresult cuCtxDestroy(CUcontext context) { return cuCtxDestroy_v2(context); }
+QUANTJIT_SIM_EXPORT CUresult cuCtxDestroy(CUcontext context) {
+  return cuCtxDestroy_v2(context);
+}
 
-QUANTJIT_SIM_EXPORT CUresult cuCtxPopCurrent(CUcontext* context) { return cuCtxPopCurrent_v2(context); }
+QUANTJIT_SIM_EXPORT CUresult cuCtxPopCurrent(CUcontext* context) {
+  return cuCtxPopCurrent_v2(context);
+}
 
-QUANTJIT_SIM_EXPORT CUresult cuCtxPushCurrent(CUcontext context) { return cuCtxPushCurrent_v2(context); }
+QUANTJIT_SIM_EXPORT CUresult cuCtxPushCurrent(CUcontext context) {
+  return cuCtxPushCurrent_v2(context);
+}
 
 QUANTJIT_SIM_EXPORT CUresult cuCtxGetDevice_v2(CUdevice* device, CUcontext handle) {
   return guard([&] {
@@ -50,15 +60,20 @@ QUANTJIT_SIM_EXPORT CUresult cuCtxSynchronize_v2(CUcontext handle) {
   });
 }
 
-QUANTJIT_SIM_EXPORT CUresult cuStreamDestroy(CUstream stream) { return cuStreamDestroy_v2(stream); }
+QUANTJIT_SIM_EXPORT CUresult cuStreamDestroy(CUstream stream) {
+  return cuStreamDestroy_v2(stream);
+}
 
-QUANTJIT_SIM_EXPORT CUresult cuEventDestroy(CUevent event) { return cuEventDestroy_v2(event); }
+QUANTJIT_SIM_EXPORT CUresult cuEventDestroy(CUevent event) {
+  return cuEventDestroy_v2(event);
+}
 
 QUANTJIT_SIM_EXPORT CUresult cuEventElapsedTime(float* milliseconds, CUevent start, CUevent end) {
   return cuEventElapsedTime_v2(milliseconds, start, end);
 }
 
-QUANTJIT_SIM_EXPORT CUresult cuStreamGetCtx_v2(CUstream stream, CUcontext* context, CUgreenCtx* green) {
+QUANTJIT_SIM_EXPORT CUresult cuStreamGetCtx_v2(CUstream stream, CUcontext* context,
+                                               CUgreenCtx* green) {
   if (green != nullptr) {
     *green = nullptr;
   }
@@ -69,12 +84,14 @@ QUANTJIT_SIM_EXPORT CUresult cuStreamBeginCapture(CUstream stream) {
   return cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
 }
 
-QUANTJIT_SIM_EXPORT CUresult cuStreamGetCaptureInfo(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id) {
+QUANTJIT_SIM_EXPORT CUresult cuStreamGetCaptureInfo(CUstream stream, CUstreamCaptureStatus* status,
+                                                    cuuint64_t* id) {
   return cuStreamGetCaptureInfo_v2(stream, status, id, nullptr, nullptr, nullptr);
 }
 
-QUANTJIT_SIM_EXPORT CUresult cuGraphInstantiate(CUgraphExec* executable, CUgraph graph, CUgraphNode* error_node,
-                            char* log, size_t log_size) {
+QUANTJIT_SIM_EXPORT CUresult cuGraphInstantiate(CUgraphExec* executable, CUgraph graph,
+                                                CUgraphNode* error_node, char* log,
+                                                size_t log_size) {
   if (error_node != nullptr) {
     *error_node = nullptr;
   }
@@ -84,7 +101,8 @@ QUANTJIT_SIM_EXPORT CUresult cuGraphInstantiate(CUgraphExec* executable, CUgraph
   return cuGraphInstantiateWithFlags(executable, graph, 0);
 }
 
-QUANTJIT_SIM_EXPORT CUresult cuGraphInstantiate_v2(CUgraphExec* executable, CUgraph graph, CUgraphNode* error_node,
-                               char* log, size_t log_size) {
+QUANTJIT_SIM_EXPORT CUresult cuGraphInstantiate_v2(CUgraphExec* executable, CUgraph graph,
+                                                   CUgraphNode* error_node, char* log,
+                                                   size_t log_size) {
   return cuGraphInstantiate(executable, graph, error_node, log, log_size);
 }

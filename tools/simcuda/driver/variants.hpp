@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entry points that cuda.h does not declare under the names they are exported by: older versions with
-// the same calling convention, and the forms in which a null stream means the thread's own stream.
+// Entry points that cuda.h does not declare under the names they are exported by: older versions
+// with the same calling convention, and the forms in which a null stream means the thread's own
+// stream.
 #pragma once
 
 #include "api.hpp"
