@@ -123,7 +123,7 @@ void print(Console& console, const Row& row) {
     console.line("  skipped: " + row.note);
     return;
   }
-  console.line(fmt::format("  {}  {:<8} {:>8.2f} ms  registers {:<8} key {}  {}{}", row.arch,
+  console.line(fmt::format("  {:<7}  {:<8} {:>8.2f} ms  registers {:<8} key {}  {}{}", row.arch,
                            row.tier, row.milliseconds, row.registers, short_key(row.key),
                            row.check == "none" ? "not launched" : "check " + row.check,
                            row.note.empty() ? "" : " (" + row.note + ")"));

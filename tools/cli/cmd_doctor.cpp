@@ -116,10 +116,10 @@ void judge(const ServiceOptions& options, Report& report) {
     report.verdict = "ready: kernels are compiled when they are needed";
   } else if (report.usable) {
     report.verdict =
-        fmt::format("usable: {} cached kernels can be loaded, but nothing new compiled: {}",
+        fmt::format("usable: {} cached kernels can be loaded, nothing new can be compiled: {}",
                     report.cache.entries, problem);
   } else {
-    report.verdict = "not usable: the cache is empty, and " + problem;
+    report.verdict = "not usable: the cache is empty; " + problem;
   }
 }
 
@@ -266,7 +266,9 @@ void print(const Context& context, const Report& report) {
     console.line(fmt::format("setting   {} = {} ({})", setting.variable, value_of(setting),
                              origin_of(context, setting.variable)));
   }
-  console.line(report.verdict);
+  if (report.usable) {
+    console.line(report.verdict);
+  }
 }
 
 }  // namespace

@@ -134,16 +134,20 @@ io::HostTensor gather(const TensorView& view, const std::vector<std::byte>& stor
   return tensor;
 }
 
+/// Writes input, codes and scales, each without padding.
 void dump(const std::string& directory, const io::ProblemBuffers& buffers, const Outputs& outputs) {
+  const io::HostTensor input = gather(buffers.input_view, buffers.input);
   const io::HostTensor q = gather(buffers.q_view, outputs.q);
   const io::HostTensor s = gather(buffers.s_view, outputs.s);
+  const io::HostTensorView input_view{input.dtype, input.shape, input.data};
   const io::HostTensorView q_view{q.dtype, q.shape, q.data};
   const io::HostTensorView s_view{s.dtype, s.shape, s.data};
   const std::filesystem::path folder(directory);
   make_output_directory(directory);
+  io::write_npy(folder / "input.npy", input_view);
   io::write_npy(folder / "q.npy", q_view);
   io::write_npy(folder / "s.npy", s_view);
-  const io::NamedTensor tensors[] = {{"q", q_view}, {"s", s_view}};
+  const io::NamedTensor tensors[] = {{"input", input_view}, {"q", q_view}, {"s", s_view}};
   io::write_safetensors(folder / "outputs.safetensors", tensors);
 }
 

@@ -103,7 +103,7 @@ void add_run_command(CLI::App& app, CommandOptions& command, RunOptions& run) {
   running->add_option("traits", run.traits, kTraitsHelp)->type_name("TRAITS")->required();
   running->add_option("--device", run.device, kDeviceHelp)->type_name("DEVICE");
   running->add_flag("--check", run.check, "compare whole buffers with the CPU reference");
-  running->add_option("--dump", run.dump, "write codes and scales into this directory")
+  running->add_option("--dump", run.dump, "write input, codes and scales into this directory")
       ->type_name("DIR");
 
   CLI::Option* const tokens =
@@ -266,6 +266,13 @@ ParseResult parse_command_line(int argc, const char* const* argv) {
     std::ostringstream output;
     app.exit(success, output, output);
     result.output = output.str();
+  } catch (const CLI::RequiredError& error) {
+    // A word where a command is missing is a command that does not exist.
+    const std::vector<std::string> rest = app.remaining(true);
+    const bool no_command = std::strstr(error.what(), "subcommand") != nullptr;
+    result.error = rest.empty() || !no_command ? one_line(error.what())
+                                               : "\"" + rest.front() + "\" is no command";
+    result.error += " (see: " + command_path(app) + " --help)";
   } catch (const CLI::ParseError& error) {
     result.error = one_line(error.what()) + " (see: " + command_path(app) + " --help)";
   }
