@@ -99,7 +99,8 @@ struct KernelService::Body {
 
  private:
   service::Fetched fetch_cold(const service::Request& request);
-  void publish(const service::Request& request, const detail::ImageState& image);
+  /// Path of the entry; empty if none could be written.
+  std::string publish(const service::Request& request, const detail::ImageState& image);
   Kernel load_on_device(const Descriptor& descriptor, const driver::DriverApi& api, int device);
   service::Fetched fetch_for_device(const Descriptor& descriptor, const driver::DriverApi& api,
                                     const Arch& arch);

@@ -74,7 +74,11 @@ Fetched KernelService::Body::fetch_cold(const Request& request) {
     }
   }
   ImagePointer image = compile(request);
-  publish(request, *image);
+  if (std::string path = publish(request, *image); !path.empty()) {
+    auto published = std::make_shared<detail::ImageState>(*image);
+    published->info.path = std::move(path);
+    image = std::move(published);
+  }
   return {remember(request, std::move(image)), ImageSource::kCompiled};
 }
 
@@ -118,17 +122,20 @@ ImagePointer KernelService::Body::compile(const Request& request) {
   }
 }
 
-void KernelService::Body::publish(const Request& request, const detail::ImageState& image) {
+std::string KernelService::Body::publish(const Request& request, const detail::ImageState& image) {
   const cache::Entry entry = to_entry(request, image);
   if (!serializable(entry)) {
     counters.publish_failures.fetch_add(1, std::memory_order_relaxed);
     base::log_warn("the entry of " + request.traits_text +
                    " is beyond the limits of the cache format; it stays in memory");
-    return;
+    return {};
   }
-  if (store.publish(entry).status == cache::PublishStatus::kFailed) {
+  cache::PublishOutcome outcome = store.publish(entry);
+  if (outcome.status == cache::PublishStatus::kFailed) {
     counters.publish_failures.fetch_add(1, std::memory_order_relaxed);
   }
+  return outcome.status == cache::PublishStatus::kPublished ? std::move(outcome.path)
+                                                            : std::string();
 }
 
 ImagePointer KernelService::Body::remember(const Request& request, ImagePointer image) {
