@@ -17,5 +17,6 @@ int execute(Context& context, const ExplainOptions& options);
 int execute(Context& context, const RunOptions& options);
 int execute(Context& context, const GoldenOptions& options);
 int execute(Context& context, const CacheOptions& options);
+int execute(Context& context, const BenchOptions& options);
 
 }  // namespace quantjit::cli

@@ -85,12 +85,20 @@ struct CacheOptions {
   bool dry_run = false;
 };
 
+struct BenchOptions {
+  std::string cases;  ///< CSV file; empty: the built-in cases alone
+  std::string out;    ///< JSON file; empty: none
+  std::string device = "gpu";
+  std::string filter;
+  bool more = false;  ///< the built-in cases too
+};
+
 struct VersionOptions {};
 
 /// A command is the struct that describes it.
 using CommandOptions =
     std::variant<VersionOptions, DemoOptions, DoctorOptions, TraitsOptions, CompileOptions,
-                 ExplainOptions, RunOptions, GoldenOptions, CacheOptions>;
+                 ExplainOptions, RunOptions, GoldenOptions, CacheOptions, BenchOptions>;
 
 struct Invocation {
   GlobalOptions global;

@@ -184,6 +184,20 @@ void add_cache_command(CLI::App& app, CommandOptions& command, CacheOptions& cac
   }
 }
 
+void add_bench_command(CLI::App& app, CommandOptions& command, BenchOptions& bench) {
+  CLI::App* const measuring =
+      add_command(app, command, bench, "bench", "Time kernels on a GPU, beside recorded times");
+  measuring
+      ->add_option("--cases", bench.cases, "cases and recorded times; by default built-in cases")
+      ->type_name("FILE.csv");
+  measuring->add_flag("--more", bench.more, "the built-in cases beside those of --cases");
+  measuring->add_option("--out", bench.out, "write the results to this file")
+      ->type_name("FILE.json");
+  measuring->add_option("--device", bench.device, kDeviceHelp)->type_name("DEVICE");
+  measuring->add_option("--filter", bench.filter, "only cases whose name matches this expression")
+      ->type_name("REGEX");
+}
+
 void add_other_commands(CLI::App& app, CommandOptions& command, DemoOptions& demo,
                         DoctorOptions& doctor, TraitsOptions& traits, VersionOptions& version) {
   CLI::App* const demonstration = add_command(
@@ -238,6 +252,7 @@ struct AllOptions {
   RunOptions run;
   GoldenOptions golden;
   CacheOptions cache;
+  BenchOptions bench;
 };
 
 }  // namespace
@@ -255,6 +270,7 @@ ParseResult parse_command_line(int argc, const char* const* argv) {
   add_run_command(app, invocation.command, all.run);
   add_golden_command(app, invocation.command, all.golden);
   add_cache_command(app, invocation.command, all.cache);
+  add_bench_command(app, invocation.command, all.bench);
 
   ParseResult result;
   result.json = std::any_of(

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/cli/bench_measure.hpp"
+
+#include "src/driver/device.hpp"
+#include "src/driver/device_memory.hpp"
+#include "src/driver/graph.hpp"
+#include "src/driver/launch.hpp"
+#include "src/driver/library.hpp"
+#include "src/driver/stream.hpp"
+
+#include <quantjit/ops.hpp>
+#include <quantjit/reference.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+namespace quantjit::cli {
+namespace {
+
+constexpr std::int64_t kMiB = std::int64_t{1} << 20;
+constexpr std::int64_t kRotatedBytes = 180 * kMiB;  // three times the L2 of an H200
+constexpr std::int64_t kMostBytes = 24 * 1024 * kMiB;
+constexpr std::int64_t kFewLaunchesFrom = 256 * kMiB;
+constexpr int kWarmUps = 3;
+constexpr int kReplays = 20;
+
+/// Replays a captured graph of `launches` launches and gives the time of one launch.
+Timing replay(const OpenDevice& device, const driver::ExecutableGraph& graph,
+              const driver::StreamOwner& stream, int launches) {
+  const driver::Event start(*device.api, device.ordinal);
+  const driver::Event stop(*device.api, device.ordinal);
+  std::vector<double> times;
+  for (int i = 0; i < kWarmUps + kReplays; ++i) {
+    start.record(stream.get());
+    graph.launch(stream.get());
+    stop.record(stream.get());
+    stop.synchronize();
+    if (i >= kWarmUps) {
+      times.push_back(static_cast<double>(stop.milliseconds_since(start)) * 1000.0 / launches);
+    }
+  }
+  std::sort(times.begin(), times.end());
+  return {(times[times.size() / 2 - 1] + times[times.size() / 2]) / 2, times.front()};
+}
+
+template <typename Launch>
+Timing time_graph(const OpenDevice& device, int launches, Launch launch) {
+  const driver::StreamOwner stream(*device.api, device.ordinal);
+  driver::GraphCapture capture(*device.api, stream.get());
+  for (int i = 0; i < launches; ++i) {
+    launch(i, stream.get());
+  }
+  const driver::ExecutableGraph graph = capture.end();
+  return replay(device, graph, stream, launches);
+}
+
+double empty_kernel_us(const OpenDevice& device) {
+  constexpr std::string_view kPtx =
+      ".version 7.8\n.target sm_90\n.address_size 64\n"
+      ".visible .entry empty()\n{\n griddepcontrol.launch_dependents;\n griddepcontrol.wait;\n "
+      "ret;\n}\n";
+  std::vector<std::byte> image(kPtx.size());
+  std::memcpy(image.data(), kPtx.data(), kPtx.size());
+  const auto library = driver::Library::load(
+      *device.api, std::make_shared<const std::vector<std::byte>>(std::move(image)),
+      {"the empty kernel", std::nullopt});
+  const driver::KernelHandle kernel = library.kernel("empty");
+  library.prepare(kernel, device.ordinal);
+  driver::LaunchConfig config{
+      .grid = {}, .block = {.x = 128}, .programmatic = driver::ProgrammaticLaunch::kOn};
+  return time_graph(device, 64,
+                    [&](int, CUstream_st* stream) {
+                      config.stream = stream;
+                      driver::launch(*device.api, kernel, config, nullptr);
+                    })
+      .us_median;
+}
+
+double copy_gb_per_s(const OpenDevice& device) {
+  constexpr std::size_t kBytes = std::size_t{2} << 30;
+  const driver::DeviceBuffer from(*device.api, device.ordinal, kBytes);
+  const driver::DeviceBuffer to(*device.api, device.ordinal, kBytes);
+  from.fill(0x5A);
+  const Timing timing =
+      time_graph(device, 8, [&](int, CUstream_st* stream) { to.copy_async(from, stream); });
+  return 2.0 * static_cast<double>(kBytes) / (timing.us_median * 1e3);
+}
+
+DType input_dtype(const Traits& traits) {
+  return std::visit([](const auto& t) { return t.in; }, traits);
+}
+
+TensorView input_of(const BenchCase& bench, void* data, int device) {
+  const auto* const group = std::get_if<PerTokenGroupQuant>(&bench.descriptor.traits);
+  const std::int64_t columns = bench.hidden * (group != nullptr && group->silu ? 2 : 1);
+  const DType dtype = input_dtype(bench.descriptor.traits);
+  return bench.experts == 0
+             ? TensorView::contiguous(data, dtype, {bench.tokens, columns}, device)
+             : TensorView::contiguous(data, dtype, {bench.experts, bench.tokens, columns}, device);
+}
+
+/// Fills a buffer with normal data by repeating a few MiB of it.
+void fill_normal(const driver::DeviceBuffer& buffer, DType dtype, std::uint64_t seed) {
+  const std::size_t element = size_in_bytes(dtype);
+  std::vector<std::byte> tile(std::min<std::size_t>(buffer.size(), 4 << 20));
+  const std::size_t count = tile.size() / element;
+  reference::generate(reference::InputKind::kNormal, dtype, seed, count, count, tile.data());
+  for (std::size_t offset = 0; offset < buffer.size(); offset += tile.size()) {
+    buffer.upload(std::span(tile).first(std::min(tile.size(), buffer.size() - offset)), offset);
+  }
+}
+
+/// One set of operands with its memory.
+class BufferSet {
+ public:
+  BufferSet(const OpenDevice& device, const BenchCase& bench, const OutputSpecs& specs,
+            std::uint64_t seed)
+      : input_(*device.api, device.ordinal,
+               static_cast<std::size_t>(input_of(bench, nullptr, 0).numel()) *
+                   size_in_bytes(input_dtype(bench.descriptor.traits))),
+        q_(*device.api, device.ordinal, specs.q.storage_bytes()),
+        s_(*device.api, device.ordinal, specs.s.storage_bytes()),
+        mask_(*device.api, device.ordinal, bench.masked_m.size() * sizeof(std::int32_t)) {
+    fill_normal(input_, input_dtype(bench.descriptor.traits), seed);
+    args_ = {.input = input_of(bench, input_.data(), device.ordinal),
+             .output_q = specs.q.over(q_.data(), device.ordinal),
+             .output_s = specs.s.over(s_.data(), device.ordinal),
+             .masked_m = {},
+             .expected_m = bench.expected_m};
+    if (bench.experts != 0) {
+      const std::vector<std::int32_t> mask(bench.masked_m.begin(), bench.masked_m.end());
+      mask_.upload(std::as_bytes(std::span(mask)));
+      args_.masked_m =
+          TensorView::contiguous(mask_.data(), DType::kInt32, {bench.experts}, device.ordinal);
+    }
+  }
+
+  void launch(const Kernel& kernel, CUstream_st* stream) const {
+    if (std::holds_alternative<PerTokenGroupQuant>(kernel.traits())) {
+      per_token_group_quant(kernel, args_, stream);
+    } else {
+      per_token_quant(kernel, {args_.input, args_.output_q, args_.output_s}, stream);
+    }
+  }
+
+ private:
+  driver::DeviceBuffer input_;
+  driver::DeviceBuffer q_;
+  driver::DeviceBuffer s_;
+  driver::DeviceBuffer mask_;
+  GroupQuantArgs args_;
+};
+
+}  // namespace
+
+Floors measure_floors(const OpenDevice& device) {
+  return {empty_kernel_us(device), copy_gb_per_s(device)};
+}
+
+Timing measure_case(KernelService& service, const OpenDevice& device, const BenchCase& bench) {
+  const Kernel kernel = service.get(bench.descriptor, device.ordinal);
+  const TensorView shape = input_of(bench, nullptr, device.ordinal);
+  const OutputSpecs specs = output_specs(bench.descriptor.traits, shape);
+  const std::int64_t bytes = std::max<std::int64_t>(bench.live_bytes(), 1);
+  const std::int64_t set_bytes =
+      shape.numel() * static_cast<std::int64_t>(size_in_bytes(shape.dtype)) +
+      static_cast<std::int64_t>(specs.q.storage_bytes() + specs.s.storage_bytes());
+  const std::int64_t wanted = std::clamp<std::int64_t>((kRotatedBytes + bytes - 1) / bytes, 1, 64);
+  const auto sets = static_cast<int>(std::clamp<std::int64_t>(kMostBytes / set_bytes, 1, wanted));
+  const int launches = bytes >= kFewLaunchesFrom ? 16 : std::max(sets, 64);
+  std::vector<std::unique_ptr<const BufferSet>> buffers;
+  for (int i = 0; i < sets; ++i) {
+    buffers.push_back(
+        std::make_unique<const BufferSet>(device, bench, specs, static_cast<std::uint64_t>(i + 1)));
+  }
+  return time_graph(device, launches, [&](int i, CUstream_st* stream) {
+    buffers[static_cast<std::size_t>(i % sets)]->launch(kernel, stream);
+  });
+}
+
+}  // namespace quantjit::cli
