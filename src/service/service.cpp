@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "src/base/log.hpp"
 #include "src/driver/device.hpp"
 #include "src/service/body.hpp"
 
@@ -37,6 +38,11 @@ KernelService::Body::Body(ServiceOptions service_options)
 KernelService::KernelService(ServiceOptions options) {
   if (!options.cache_roots) {
     options.cache_roots = default_cache_roots();
+    if (options.cache_roots->empty() && options.shared_roots.empty()) {
+      base::log_warn(
+          "the user has no home directory, so compiled kernels are kept in memory only; "
+          "set QUANTJIT_CACHE_DIR to a directory of your own to store them");
+    }
   }
   body_ = std::make_unique<Body>(std::move(options));
 }

@@ -162,7 +162,9 @@ TEST_CASE("KernelService: the families and every arch compile with no header but
 
 TEST_CASE("KernelService: an arch that NVRTC does not know is named with those it does",
           "[nvrtc]") {
-  KernelService service(options_in({}));
+  ServiceOptions options;
+  options.cache_roots = std::vector<std::string>{};
+  KernelService service(options);
   CHECK_THROWS_AS(source_of(service, kText, Arch{9, 9, 'a'}), CompileError);
   CHECK_THROWS_WITH(source_of(service, kText, Arch{9, 9, 'a'}),
                     ContainsSubstring("sm_99a") && ContainsSubstring("sm_100a"));
