@@ -170,8 +170,8 @@ class Worker {
     const cli::Outputs found = launch_on_device(kernel, device_, buffers, hint);
     const reference::Target target{device_.arch, descriptor.math, device_.sm_count};
     run_reference(problem, target, buffers);
-    const bool exact =
-        is_bit_exact(problem.traits, {device_.arch, kernel.info().math, device_.sm_count});
+    const bool exact = reference::is_bit_exact(
+        problem.traits, {device_.arch, kernel.info().math, device_.sm_count});
     const cli::Comparison comparison =
         compare(problem, buffers, buffers.q, buffers.s, found,
                 exact ? cli::Tolerance::kNone : cli::Tolerance::kActivation);
