@@ -79,7 +79,9 @@ void fuzz_entry(const std::uint8_t* data, std::size_t size) {
 
 }  // namespace quantjit::cache
 
+#if defined(QUANTJIT_FUZZER)
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   quantjit::cache::fuzz_entry(data, size);
   return 0;
 }
+#endif
