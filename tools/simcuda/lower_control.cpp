@@ -183,7 +183,7 @@ void Lowering::lower_barrier(const ptx::Instruction& instruction, const Parts& p
     if (operation.empty()) {
       operation = parts[i];
     } else {
-      type += (type.empty() ? "" : ".") + std::string(parts[i]);
+      type.append(type.empty() ? "" : ".").append(parts[i]);
     }
   }
   const std::vector<ptx::Operand>& operands = instruction.operands;
