@@ -175,7 +175,7 @@ int main(int argc, char** argv) {
                   31, 100000, [&] { service.get(descriptor, device); }, [] {}));
   std::printf("  \"launch\": [\n");
   const std::vector<Workload> workloads = {
-      {"row f32 1x2048", "per_token_group_quant:", 1, 2048},
+      {"row f32 1x2048", "per_token_group_quant", 1, 2048},
       {"col ue8m0 1x7168", "per_token_group_quant:scale=ue8m0,layout=col", 1, 7168},
       {"col ue8m0 64x7168", "per_token_group_quant:scale=ue8m0,layout=col", 64, 7168}};
   for (const Workload& work : workloads) {

@@ -83,7 +83,7 @@ void expect_refused(const Kernel& kernel, const GroupQuantArgs& good,
 
 TEST_CASE("per_token_group_quant: each broken rule of a flat call is named", "[ops]") {
   expect_refused(
-      fake_kernel("per_token_group_quant:"), flat_args(),
+      fake_kernel("per_token_group_quant"), flat_args(),
       {
           {"input.ndim", [](auto& a) { a.input.ndim = 3; }},
           {"input.device", [](auto& a) { a.input.device = 0; }},
@@ -175,7 +175,7 @@ TEST_CASE("per_token_group_quant: swizzled scales are whole tiles", "[ops]") {
 }
 
 TEST_CASE("per_token_group_quant: empty work returns without a launch, after the checks", "[ops]") {
-  const Kernel kernel = fake_kernel("per_token_group_quant:");
+  const Kernel kernel = fake_kernel("per_token_group_quant");
   GroupQuantArgs args = flat_args();
   args.input.shape[0] = args.output_q.shape[0] = args.output_s.shape[0] = 0;
   CHECK_NOTHROW(per_token_group_quant(kernel, args, nullptr));
@@ -199,12 +199,12 @@ TEST_CASE("per_token_group_quant: a kernel of another operation or none at all i
           "[ops]") {
   CHECK_THROWS_WITH(per_token_group_quant(Kernel{}, flat_args(), nullptr),
                     ContainsSubstring("KernelService::get"));
-  CHECK_THROWS_WITH(per_token_group_quant(fake_kernel("per_token_quant:"), flat_args(), nullptr),
+  CHECK_THROWS_WITH(per_token_group_quant(fake_kernel("per_token_quant"), flat_args(), nullptr),
                     ContainsSubstring("per_token_group_quant"));
 }
 
 TEST_CASE("per_token_quant: each broken rule is named", "[ops]") {
-  const Kernel kernel = fake_kernel("per_token_quant:");
+  const Kernel kernel = fake_kernel("per_token_quant");
   const TokenQuantArgs good{.input = TensorView::contiguous(at(kInput), DType::kBF16, {6, 1076}, 1),
                             .output_q = TensorView::contiguous(at(kQ), DType::kE4M3, {8, 1076}, 1),
                             .output_s = TensorView::contiguous(at(kS), DType::kF32, {8, 1}, 1)};

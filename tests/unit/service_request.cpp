@@ -55,7 +55,7 @@ TEST_CASE("request key: every ingredient alone gives another key, and putting it
   };
   expect_new({.traits = "per_token_group_quant:group=32"}, "group");
   expect_new({.traits = "per_token_group_quant:group=64,pdl=false"}, "pdl");
-  expect_new({.traits = "per_token_quant:"}, "operation");
+  expect_new({.traits = "per_token_quant"}, "operation");
   expect_new({.traits = "per_token_group_quant:group=64,math=precise"}, "math in the text");
   expect_new({.arch = "sm_90"}, "arch suffix");
   expect_new({.arch = "sm_100a"}, "arch");
