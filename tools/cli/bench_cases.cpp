@@ -229,12 +229,12 @@ std::vector<BenchCase> additional_bench_cases() {
   const std::string ue_col = "per_token_group_quant:scale=ue8m0,layout=col";
   cases.push_back(flat_case("ue_col", ue_col, 65536, 2048));
   cases.push_back(flat_case("ue_col", ue_col, 65536, 7168));
-  cases.push_back(flat_case("per_token", "per_token_quant:", 65536, 7168));
+  cases.push_back(flat_case("per_token", "per_token_quant", 65536, 7168));
   for (const std::int64_t hidden : {1536, 3072, 4096, 5120, 6144, 8192}) {
     for (const std::int64_t tokens : {1, 64, 1024, 16384}) {
       cases.push_back(flat_case("ue_col", ue_col, tokens, hidden));
       cases.push_back(flat_case("silu_ue_col", ue_col + ",silu=true", tokens, hidden));
-      cases.push_back(flat_case("per_token", "per_token_quant:", tokens, hidden));
+      cases.push_back(flat_case("per_token", "per_token_quant", tokens, hidden));
     }
   }
   const std::pair<const char*, std::string> variants[] = {

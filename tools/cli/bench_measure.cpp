@@ -48,6 +48,7 @@ Timing replay(const OpenDevice& device, const driver::ExecutableGraph& graph,
 
 template <typename Launch>
 Timing time_graph(const OpenDevice& device, int launches, Launch launch) {
+  const driver::ContextGuard context(*device.api, device.ordinal);
   const driver::StreamOwner stream(*device.api, device.ordinal);
   driver::GraphCapture capture(*device.api, stream.get());
   for (int i = 0; i < launches; ++i) {

@@ -3,6 +3,17 @@
 
 namespace quantjit::cli {
 
+std::string Check::text() const {
+  if (!passed()) {
+    return comparison.text();
+  }
+  if (comparison.tolerated == 0) {
+    return std::string(to_string(Tolerance::kNone));
+  }
+  return std::to_string(comparison.tolerated) +
+         " elements differ within the tolerance: " + std::string(to_string(tolerance));
+}
+
 Tolerance tolerance_for(const Traits& traits, const reference::Target& target,
                         const OpenDevice& device) {
   if (!reference::is_bit_exact(traits, target)) {

@@ -10,6 +10,8 @@
 #include <quantjit/kernel.hpp>
 #include <quantjit/traits.hpp>
 
+#include <string>
+
 namespace quantjit::cli {
 
 struct Check {
@@ -17,6 +19,9 @@ struct Check {
   Tolerance tolerance = Tolerance::kNone;
 
   [[nodiscard]] bool passed() const { return comparison.equal(); }
+
+  /// How equal they were, or what differs.
+  [[nodiscard]] std::string text() const;
 };
 
 /// How equal the outputs of these traits must be to the reference's: every byte wherever the device
