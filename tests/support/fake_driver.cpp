@@ -34,8 +34,8 @@ thread_local std::vector<CUctx_st*> context_stack;
 namespace quantjit::test {
 
 FakeRecord& record() {
-  static FakeRecord instance;
-  return instance;
+  static auto* const instance = new FakeRecord;  // still read while the process exits
+  return *instance;
 }
 
 CUresult enter(const char* name) {
@@ -166,7 +166,9 @@ FAKE(cuLibraryLoadData)
   }
   ENTER(cuLibraryLoadData)
   return change([&](FakeRecord& locked) {
-    locked.libraries.push_back({image, static_cast<const char*>(image), option_count, true});
+    // Only text ends with a NUL.
+    const char* const text = option_count > 0 ? static_cast<const char*>(image) : "";
+    locked.libraries.push_back({image, text, option_count, true});
     *library = reinterpret_cast<CUlibrary>(locked.libraries.size());
   });
 }

@@ -23,7 +23,7 @@ struct FakeLaunch {
 
 struct FakeLibrary {
   const void* image = nullptr;
-  std::string text;  ///< the image up to its NUL
+  std::string text;  ///< PTX up to its NUL
   unsigned option_count = 0;
   bool loaded = true;
 };
