@@ -52,8 +52,8 @@ def check_consumer(program, **environment):
 
 def install():
     """The tree is installed, then moved: whatever uses it afterwards shows that it can be."""
-    shutil.rmtree(WORK, ignore_errors=True)
-    WORK.mkdir(parents=True)
+    for folder in (PREFIX, WORK / "first prefix"):
+        shutil.rmtree(folder, ignore_errors=True)
     run(CMAKE, "--install", BUILD, "--prefix", WORK / "first prefix")
     (WORK / "first prefix").rename(PREFIX)
     for path in ("include/quantjit/quantjit.hpp", "include/quantjit/version.hpp"):
@@ -67,6 +67,7 @@ def install():
 
 def build_consumer(folder, *options):
     build = WORK / folder
+    shutil.rmtree(build, ignore_errors=True)
     run(CMAKE, "-S", SOURCE / "tests/package/consumer", "-B", build, f"-DCMAKE_CXX_COMPILER={CXX}", *options)
     run(CMAKE, "--build", build, "--parallel", os.cpu_count() or 1)
     for program in ("consumer", "consumer_static"):
@@ -137,14 +138,13 @@ def headers_with(cxx, cc):
 
 
 def headers():
-    WORK.mkdir(parents=True, exist_ok=True)
     headers_with(CXX, CC)
 
 
 def headers_clang():
-    WORK.mkdir(parents=True, exist_ok=True)
     headers_with(tool("clang++"), tool("clang"))
 
 
 if __name__ == "__main__":
+    WORK.mkdir(parents=True, exist_ok=True)
     globals()[sys.argv[1]]()
