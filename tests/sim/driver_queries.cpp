@@ -3,6 +3,7 @@
 #include "driver_support.hpp"
 
 #include <array>
+#include <fstream>
 #include <set>
 
 using namespace quantjit::simtest;
@@ -122,6 +123,33 @@ TEST_CASE("cuGetProcAddress: the flags decide what a null stream means", "[sim]"
   CHECK(own.address == driver().get("cuMemcpyAsync_ptsz"));
   const auto same = find("cuMemAlloc", 13000, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM);
   CHECK(same.address == driver().get("cuMemAlloc_v2"));
+}
+
+TEST_CASE("The driver library: README lists exactly the exported entry points", "[sim]") {
+  std::ifstream file(QUANTJIT_SIMCUDA_README);
+  REQUIRE(file.good());
+  std::set<std::string> listed_names;
+  for (std::string line; std::getline(file, line);) {
+    if (line.rfind("| ", 0) != 0) {
+      continue;
+    }
+    for (std::size_t at = line.find("`cu"); at != std::string::npos;
+         at = line.find("`cu", at + 1)) {
+      listed_names.insert(line.substr(at + 1, line.find('`', at + 1) - at - 1));
+    }
+  }
+  const std::set<std::string> table{
+#define QUANTJIT_SIM_ENTRY(name, version, symbol) #symbol,
+#define QUANTJIT_SIM_STREAM_ENTRY(name, version, symbol, suffix) #symbol,
+#include "tools/simcuda/driver/entry_points.inc"
+#undef QUANTJIT_SIM_ENTRY
+#undef QUANTJIT_SIM_STREAM_ENTRY
+  };
+  CHECK(listed_names == table);
+  for (const std::string& name : table) {
+    CAPTURE(name);
+    CHECK(driver().find(name.c_str()) != nullptr);
+  }
 }
 
 TEST_CASE("The driver library: only driver names are visible", "[sim]") {

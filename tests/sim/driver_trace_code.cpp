@@ -36,6 +36,30 @@ done:
   ret;
 }
 
+.visible .entry add_one_dependent(.param .u64 p0, .param .u32 p1)
+{
+  .reg .pred %p<2>;
+  .reg .b32 %r<7>;
+  .reg .b64 %rd<5>;
+  griddepcontrol.wait;
+  ld.param.u64 %rd1, [p0];
+  ld.param.u32 %r1, [p1];
+  mov.u32 %r2, %ctaid.x;
+  mov.u32 %r3, %ntid.x;
+  mov.u32 %r4, %tid.x;
+  mad.lo.u32 %r5, %r2, %r3, %r4;
+  setp.ge.u32 %p1, %r5, %r1;
+  @%p1 bra done;
+  cvta.to.global.u64 %rd2, %rd1;
+  mul.wide.u32 %rd3, %r5, 4;
+  add.u64 %rd4, %rd2, %rd3;
+  ld.global.u32 %r6, [%rd4];
+  add.u32 %r6, %r6, 1;
+  st.global.u32 [%rd4], %r6;
+done:
+  ret;
+}
+
 .visible .entry bounded(.param .u64 p0)
 .maxntid 64, 1, 1
 {
@@ -299,7 +323,10 @@ void trace_launch(const Trace& t) {
   attribute.value.programmaticStreamSerializationAllowed = 1;
   config.attrs = &attribute;
   config.numAttrs = 1;
-  t.answer("pdl", CU(cuLaunchKernelEx)(&config, function, parameters, nullptr));
+  CUkernel dependent = nullptr;
+  CU(cuLibraryGetKernel)(&dependent, library, "add_one_dependent");
+  t.answer("pdl", CU(cuLaunchKernelEx)(&config, reinterpret_cast<CUfunction>(dependent), parameters,
+                                       nullptr));
   attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
   attribute.value.clusterDim = {1, 1, 1};
   t.answer("cluster_1", CU(cuLaunchKernelEx)(&config, function, parameters, nullptr));

@@ -249,7 +249,7 @@ void Grid::run_until_dependency_wait(double fraction, std::size_t limit) {
   const auto wanted = std::min<std::uint64_t>(
       static_cast<std::uint64_t>(fraction * static_cast<double>(ctas) + 0.5), limit);
   for (std::uint64_t k = 0; k < wanted; ++k) {
-    s.started.push_back(mix(s.launch.options.seed * 0x10001 + k) % ctas);
+    s.started.push_back(wanted == ctas ? k : mix(s.launch.options.seed * 0x10001 + k) % ctas);
   }
   std::sort(s.started.begin(), s.started.end());
   s.started.erase(std::unique(s.started.begin(), s.started.end()), s.started.end());

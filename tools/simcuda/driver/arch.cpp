@@ -84,7 +84,8 @@ const ArchSpec* find_arch(std::string_view arch) {
 std::string known_archs() {
   std::string list;
   for (const ArchSpec& spec : kArchs) {
-    list += (list.empty() ? "" : ", ") + std::string(spec.arch);
+    list += list.empty() ? "" : ", ";
+    list += spec.arch;
   }
   return list;
 }

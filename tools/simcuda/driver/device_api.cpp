@@ -66,7 +66,11 @@ QUANTJIT_SIM_EXPORT CUresult cuDeviceGetUuid_v2(CUuuid* uuid, CUdevice device) {
 }
 
 QUANTJIT_SIM_EXPORT CUresult cuDeviceGetPCIBusId(char* text, int length, CUdevice device) {
-  return guard([&] { copy_text(text, length, device_at(device).pci_bus_id()); });
+  return guard([&] {
+    const std::string id = device_at(device).pci_bus_id();
+    require(length > static_cast<int>(id.size()));  // a part of an identifier would be a wrong one
+    copy_text(text, length, id);
+  });
 }
 
 QUANTJIT_SIM_EXPORT CUresult cuDeviceTotalMem_v2(size_t* bytes, CUdevice device) {

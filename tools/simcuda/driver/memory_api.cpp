@@ -41,10 +41,10 @@ QUANTJIT_SIM_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr* out, size_t bytes) {
 QUANTJIT_SIM_EXPORT CUresult cuMemFree_v2(CUdeviceptr address) {
   return guard([&] {
     Context& context = current_context();
+    forbid_unsafe_call();
     if (address == 0) {
       return;
     }
-    forbid_unsafe_call();
     const Device* const device = device_of(address);
     require(device != nullptr && device->owner(address).has_value() &&
             device->owner(address)->first == address);
