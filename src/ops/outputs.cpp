@@ -57,7 +57,7 @@ TensorSpec scale_spec(const PerTokenGroupQuant& traits, bool masked, std::int64_
 OutputSpecs group_specs(const PerTokenGroupQuant& traits, const TensorView& input) {
   const bool masked = traits.schedule == Schedule::kMasked;
   const ops::NamedTensor named{input, "input"};
-  ops::require_shape(named, masked ? 3 : 2, input.device);
+  ops::require_shape(named, masked ? 3 : 2, input.device, ops::Memory::kNotNeeded);
   ops::require_dtype(named, traits.in);
   const std::int64_t factor = traits.silu ? 2 : 1;
   const std::int64_t columns = input.size(-1);
@@ -74,7 +74,7 @@ OutputSpecs group_specs(const PerTokenGroupQuant& traits, const TensorView& inpu
 
 OutputSpecs token_specs(const PerTokenQuant& traits, const TensorView& input) {
   const ops::NamedTensor named{input, "input"};
-  ops::require_shape(named, 2, input.device);
+  ops::require_shape(named, 2, input.device, ops::Memory::kNotNeeded);
   ops::require_dtype(named, traits.in);
   return {contiguous_spec(traits.out, false, 1, input.size(0), input.size(1)),
           contiguous_spec(DType::kF32, false, 1, input.size(0), 1)};

@@ -87,7 +87,7 @@ std::int64_t extent_bytes(const TensorView& view) {
   return (last + 1) * element_bytes(view);
 }
 
-void require_shape(const NamedTensor& tensor, int ndim, int device) {
+void require_shape(const NamedTensor& tensor, int ndim, int device, Memory memory) {
   const TensorView& view = tensor.view;
   require_equal(tensor.name, "ndim", view.ndim, ndim);
   require_equal(tensor.name, "device", view.device, device);
@@ -116,7 +116,7 @@ void require_shape(const NamedTensor& tensor, int ndim, int device) {
   if (__builtin_mul_overflow(last, element_bytes(view), &bytes)) [[unlikely]] {
     refuse(tensor.name, "shape", last, "the tensor's extent in bytes must fit 63 bits");
   }
-  if (view.data == nullptr && !empty) [[unlikely]] {
+  if (view.data == nullptr && !empty && memory == Memory::kNeeded) [[unlikely]] {
     refuse(tensor.name, "data", "null", "a tensor with elements needs an address");
   }
 }
@@ -150,8 +150,8 @@ void require_aligned_rows(const NamedTensor& tensor, std::int64_t bytes) {
 
 void require_no_self_overlap(const NamedTensor& tensor) {
   const TensorView& view = tensor.view;
-  // (stride, size), sorted by insertion: for std::sort on so short an array g++ 12 warns of accesses
-  // that never happen.
+  // (stride, size), sorted by insertion: for std::sort on so short an array g++ 12 warns of
+  // accesses that never happen.
   std::array<std::pair<std::int64_t, std::int64_t>, TensorView::kMaxDims> dims{};
   std::size_t count = 0;
   for (int i = 0; i < view.ndim; ++i) {

@@ -34,9 +34,13 @@ struct NamedTensor {
   std::string_view name;
 };
 
+/// Whether a tensor must have an address: one that only gives a shape need not.
+enum class Memory : std::uint8_t { kNeeded, kNotNeeded };
+
 /// Number of dimensions, no negative size, no negative stride, an extent that fits 63 bits, the
 /// device, and an address where there are elements.
-void require_shape(const NamedTensor& tensor, int ndim, int device);
+void require_shape(const NamedTensor& tensor, int ndim, int device,
+                   Memory memory = Memory::kNeeded);
 void require_dtype(const NamedTensor& tensor, DType dtype);
 /// Base address and the byte strides of all but the last dimension are multiples of `bytes`; the
 /// last stride is 1. Strides of dimensions of size 1 are not looked at.

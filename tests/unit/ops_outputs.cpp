@@ -67,6 +67,8 @@ TEST_CASE("output_specs: an input that does not fit is refused", "[ops]") {
   CHECK_THROWS_AS(specs_of("per_token_group_quant", bf16({3, 4, 512})), InvalidArgument);
   CHECK_THROWS_AS(specs_of("per_token_group_quant", bf16({3, 500})), InvalidArgument);
   CHECK_THROWS_AS(specs_of("per_token_group_quant:in=f16", bf16({3, 512})), InvalidArgument);
+  CHECK_NOTHROW(
+      specs_of("per_token_group_quant", TensorView::contiguous(nullptr, DType::kBF16, {3, 512})));
   CHECK(specs_of("per_token_quant", bf16({3, 512})).s.shape == std::array<std::int64_t, 4>{3, 1});
 }
 
