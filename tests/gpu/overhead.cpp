@@ -173,6 +173,13 @@ int main(int argc, char** argv) {
   std::printf("  \"memory_hit_ns\": %.1f,\n",
               time_calls(
                   31, 100000, [&] { service.get(descriptor, device); }, [] {}));
+  const driver::StreamOwner stream(api, device);
+  std::printf("  \"stream_context_ns\": %.1f,\n",
+              time_calls(
+                  31, 10000, [&] { driver::context_of_stream(api, stream.get()); }, [] {}));
+  std::printf("  \"current_device_ns\": %.1f,\n",
+              time_calls(
+                  31, 10000, [&] { static_cast<void>(driver::current_device(api)); }, [] {}));
   std::printf("  \"launch\": [\n");
   const std::vector<Workload> workloads = {
       {"row f32 1x2048", "per_token_group_quant", 1, 2048},
