@@ -39,7 +39,7 @@ QUANTJIT_API void generate(InputKind kind, DType dtype, std::uint64_t seed, std:
 /// What the bits depend on beside the traits.
 struct Target {
   Arch arch;                        ///< selects the SiLU form and the math default
-  MathMode math = MathMode::kAuto;  ///< resolved as resolve_math does
+  MathMode math = MathMode::kAuto;  ///< a preference, resolved as by resolve_math
   int sm_count = 132;               ///< `zero_rows=legacy` switches at num_tokens >= 16 * sm_count
 };
 

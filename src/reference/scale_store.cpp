@@ -53,12 +53,12 @@ ScaleStore::ScaleStore(const PerTokenGroupQuant& traits, const TensorView& tenso
 
 void ScaleStore::check_tiles() const {
   const std::int64_t bytes = round_up(num_tokens_, kTileTokens) * padded_groups_;
-  const bool by_expert = traits_.schedule == Schedule::kMasked && tensor_.ndim == 2;
-  require_tensor("output_s", tensor_, DType::kE8M0, by_expert ? 2 : 1);
-  if (by_expert) {
+  const bool masked = traits_.schedule == Schedule::kMasked;
+  require_tensor("output_s", tensor_, DType::kE8M0, masked ? 2 : 1);
+  if (masked) {
     require_size("output_s", tensor_, 0, num_experts_);
   }
-  require_size("output_s", tensor_, -1, by_expert ? bytes : bytes * num_experts_);
+  require_size("output_s", tensor_, -1, bytes);
   require_unit_stride("output_s", tensor_, tensor_.ndim - 1);
 }
 
@@ -77,8 +77,7 @@ void ScaleStore::check_matrix() const {
 
 std::byte* ScaleStore::byte_at(std::int64_t expert, std::int64_t token, std::int64_t group) const {
   if (traits_.layout == ScaleLayout::kSwizzle128x4) {
-    const std::int64_t expert_bytes = round_up(num_tokens_, kTileTokens) * padded_groups_;
-    const std::int64_t expert_stride = tensor_.ndim == 2 ? tensor_.stride(0) : expert_bytes;
+    const std::int64_t expert_stride = tensor_.ndim == 2 ? tensor_.stride(0) : 0;
     const std::int64_t tile = token / kTileTokens * (padded_groups_ / kPack) + group / kPack;
     const std::int64_t inside = token % 32 * 16 + token % kTileTokens / 32 * 4 + group % kPack;
     return element_at(tensor_, expert * expert_stride + tile * kTileBytes + inside);
