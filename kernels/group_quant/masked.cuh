@@ -26,7 +26,7 @@ QUANTJIT_DEVICE U32 visited_rows(U32 rows) {
 
 template <int kIn, int kOut, int kGroup, int kScale, int kLayout, bool kSilu, int kNumerics,
           int kFill, bool kPdl, int kMath, int kElements>
-__global__ void __launch_bounds__(256)
+__global__ void QUANTJIT_GROUP_BOUNDS
     per_token_group_quant_masked(const __grid_constant__ GroupQuantParams p) {
   using T = GroupTraits<kIn, kOut, kGroup, kScale, kLayout, kSilu, kNumerics, kFill, kMath, kElements>;
   pdl_trigger<kPdl>();

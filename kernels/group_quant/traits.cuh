@@ -4,6 +4,14 @@
 
 #include "device/traits.cuh"
 
+// Blocks of at most 256 threads. The compiler aims at full occupancy by itself; on SM120 that costs it a
+// spill, so there it is told to be content with less.
+#if __CUDA_ARCH__ >= 1200
+#define QUANTJIT_GROUP_BOUNDS __launch_bounds__(256, 4)
+#else
+#define QUANTJIT_GROUP_BOUNDS __launch_bounds__(256)
+#endif
+
 namespace quantjit::device {
 
 template <int kIn_, int kOut_, int kGroup_, int kScale_, int kLayout_, bool kSilu_, int kNumerics_,
