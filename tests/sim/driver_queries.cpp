@@ -5,6 +5,8 @@
 #include <array>
 #include <fstream>
 #include <set>
+#include <sys/wait.h>
+#include <unistd.h>
 
 using namespace quantjit::simtest;
 using quantjit::test::ContainsSubstring;
@@ -157,6 +159,20 @@ TEST_CASE("The driver library: only driver names are visible", "[sim]") {
   CHECK(SIM(qj_wants_ptx)() == 1);
   CHECK(driver().find("_ZN8quantjit3sim4GridD1Ev") == nullptr);
   CHECK(driver().find("cuLaunchKernelEx_ptsz") != nullptr);
+}
+
+TEST_CASE("The driver library: a child forked after cuInit has no driver", "[sim]") {
+  const TestDevice device;
+  const pid_t child = fork();
+  if (child == 0) {
+    int count = 0;
+    const bool refused = CU(cuInit)(0) == CUDA_ERROR_NOT_INITIALIZED &&
+                         CU(cuDeviceGetCount)(&count) == CUDA_ERROR_NOT_INITIALIZED;
+    _exit(refused ? 0 : 1);
+  }
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
 }
 
 TEST_CASE("Error texts: every result has its enumerator's name", "[sim]") {

@@ -134,6 +134,11 @@ void after_fault(const Trace& t, Stage& s) {
            CU(cuLibraryLoadData)(&library, kTracePtx, nullptr, nullptr, 0, nullptr, nullptr, 0));
   t.answer("stream_destroy", CU(cuStreamDestroy)(s.stream));
   t.answer("retain", CU(cuDevicePrimaryCtxRetain)(&context, 0));
+  t.answer("release", CU(cuDevicePrimaryCtxRelease)(0));
+  t.answer("release_last", CU(cuDevicePrimaryCtxRelease)(0));
+  t.answer("retain_again", CU(cuDevicePrimaryCtxRetain)(&context, 0));
+  t.answer("set_again", CU(cuCtxSetCurrent)(context));
+  t.answer("alloc_again", CU(cuMemAlloc)(&pointer, 64));
 }
 
 }  // namespace

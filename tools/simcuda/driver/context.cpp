@@ -44,6 +44,10 @@ void Context::open() {
 
 void Context::require_usable() const {
   require(alive_, CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  require_no_fault();
+}
+
+void Context::require_no_fault() const {
   const CUresult sticky = sticky_;
   require(sticky == CUDA_SUCCESS, sticky);
 }

@@ -28,6 +28,8 @@ class Context : public std::enable_shared_from_this<Context> {
 
   /// Fails with the error a kernel left behind, or when the context was destroyed.
   void require_usable() const;
+  /// Only the first half of that.
+  void require_no_fault() const;
 
   [[nodiscard]] bool is_usable() const { return alive_ && sticky_ == CUDA_SUCCESS; }
 

@@ -38,7 +38,9 @@ QUANTJIT_SIM_EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext* out, CUdevice o
     if (device.primary == nullptr) {
       device.primary = Context::create(device, 0, true)->handle;
     } else if (device.primary_references == 0) {
-      find_context(device.primary)->open();
+      const auto context = find_context(device.primary);
+      context->require_no_fault();  // a fault outlives the context, as on hardware
+      context->open();
     }
     ++device.primary_references;
     *out = device.primary;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch_queue.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 #include <utility>
@@ -12,8 +13,9 @@ namespace {
 /// Deep enough that a kernel can overtake its predecessor's predecessor; suspended CTAs cost
 /// memory.
 constexpr std::size_t kMaxQueued = 6;
-/// CTAs of one grid that may be suspended at their wait.
+/// CTAs of one grid, and their threads, that may be suspended at their wait.
 constexpr std::size_t kMaxSuspended = 64;
+constexpr std::size_t kMaxSuspendedThreads = 32768;
 /// The widest access of one lane, in bytes.
 constexpr std::uint64_t kWidestAccess = 32;
 
@@ -35,6 +37,7 @@ void mark_uninitialized(const sim::Memory& memory, std::uint64_t address, std::u
 struct LaunchQueue::Entry {
   std::unique_ptr<sim::Grid> grid;
   std::uint64_t ctas = 0;
+  std::size_t startable = 0;  ///< CTAs that may run early
   bool programmatic = false;
   bool overlaps = false;     ///< may start before the entry in front of it ends
   bool considered = false;   ///< its head start was decided
@@ -76,6 +79,7 @@ std::optional<sim::Fault> LaunchQueue::push(const KernelLaunch& launch, bool ear
   options.sm_count = static_cast<std::uint32_t>(device_.spec.multiprocessors);
   auto entry = std::make_unique<Entry>();
   entry->ctas = launch.grid.count();
+  entry->startable = std::min(kMaxSuspended, kMaxSuspendedThreads / launch.block.count());
   entry->programmatic = launch.programmatic;
   entry->overlaps = early && !queue_.empty();
   entry->grid =
@@ -112,9 +116,9 @@ void LaunchQueue::start_early(Entry& entry) {
   if (fraction == 0.0) {
     return;
   }
-  entry.grid->run_until_dependency_wait(fraction, kMaxSuspended);
+  entry.grid->run_until_dependency_wait(fraction, entry.startable);
   entry.started = true;
-  entry.all_started = fraction == 1.0 && entry.ctas <= kMaxSuspended;
+  entry.all_started = fraction == 1.0 && entry.ctas <= entry.startable;
 }
 
 // Before the front executes, its successors may have begun: the next one whenever it was launched
