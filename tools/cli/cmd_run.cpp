@@ -204,13 +204,9 @@ void report(Console& console, const Kernel& kernel, const OpenDevice& device,
     console.line("check   none (--check compares with the CPU reference)");
     return;
   }
-  console.line(fmt::format(
-      "check   {} ({}{})", verdict, to_string(check->tolerance),
-      check->comparison.tolerated == 0
-          ? std::string()
-          : fmt::format("; {} elements differ within that", check->comparison.tolerated)));
+  console.line(fmt::format("check   {} ({})", verdict, check->text()));
   if (!check->passed()) {
-    console.message("the outputs differ from the CPU reference: " + check->comparison.text());
+    console.message("the outputs differ from the CPU reference: " + check->text());
   }
 }
 

@@ -51,7 +51,15 @@ OpenDevice open_simulated(const std::optional<Arch>& arch, ServiceOptions& optio
                               " is no simulated device; leave --cuda-driver and "
                               "QUANTJIT_CUDA_DRIVER unset, or use --device gpu");
   }
-  api.initialize();
+  try {
+    api.initialize();
+  } catch (const DriverError& error) {
+    if (!arch) {
+      throw;
+    }
+    throw CommandFailure("there is no simulated device of " + arch->to_string() + ": " +
+                         error.what());
+  }
   return describe(api, 0);
 }
 

@@ -121,6 +121,7 @@ void add_run_command(CLI::App& app, CommandOptions& command, RunOptions& run) {
       ->add_option("--masked-m", run.masked_m,
                    "live rows of each expert, separated by commas; by default all")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->type_name("LIST");
   running->add_option("--mask-dtype", run.mask_dtype, "int32 or int64")
       ->check(CLI::IsMember({"int32", "int64"}))
