@@ -5,6 +5,7 @@
 #include "tests/support/catch.hpp"
 
 #include <cstdio>
+#include <cstdlib>
 
 namespace quantjit::test {
 
@@ -12,12 +13,38 @@ namespace {
 
 constexpr int kCallsEach = 2;
 
-bool approximate_silu(const Traits& traits, const reference::Target& target) {
+/// The simulated ex2.approx rounds correctly and the hardware's, which the reference holds as
+/// tables, does not: SiLU outside numerics=exact may differ on sm_90 in the activation's last bit.
+bool has_approximate_silu(const Traits& traits, const reference::Target& target) {
   const auto* const group = std::get_if<PerTokenGroupQuant>(&traits);
-  // The simulated ex2.approx rounds correctly and the hardware's does not: on sm_90 SiLU outside
-  // numerics=exact is compared by value, elsewhere.
   return group != nullptr && group->silu && group->numerics != Numerics::kExact &&
          !target.arch.is_blackwell_or_later();
+}
+
+/// Position of a code on the number line of its type.
+int ordinal(DType out, std::byte code) {
+  const int bits = std::to_integer<int>(code);
+  if (out == DType::kInt8) {
+    return bits < 128 ? bits : bits - 256;
+  }
+  return bits < 128 ? bits : 128 - bits;
+}
+
+/// Codes next to each other, except in groups whose scale differs too.
+void check_last_bit(const PerTokenGroupQuant& traits, const Outcome& outcome,
+                    std::size_t& differing) {
+  std::size_t scales = 0;
+  for (std::size_t i = 0; i < outcome.s.size(); ++i) {
+    scales += outcome.s[i] != outcome.expected_s[i] ? 1 : 0;
+  }
+  std::size_t far = 0;
+  for (std::size_t i = 0; i < outcome.q.size(); ++i) {
+    const int distance =
+        std::abs(ordinal(traits.out, outcome.q[i]) - ordinal(traits.out, outcome.expected_q[i]));
+    differing += distance != 0 ? 1 : 0;
+    far += distance > 1 ? 1 : 0;
+  }
+  CHECK(far <= scales * traits.group);
 }
 
 Outcome run(SimDevice& device, const Traits& traits, Random& random, std::string& description) {
@@ -29,28 +56,32 @@ Outcome run(SimDevice& device, const Traits& traits, Random& random, std::string
 
 void compare_all(const char* arch) {
   const std::uint64_t seed = test_seed();
-  const std::size_t count = descriptor_count();
-  std::printf("%s: %zu descriptors (0 = all), QUANTJIT_TEST_SEED=%llu\n", arch, count,
-              static_cast<unsigned long long>(seed));
   SimDevice device(arch);
-  Random random(seed);
-  const std::vector<Traits> drawn = draw_traits(count, seed);
-  std::size_t compared = 0;
+  const std::vector<Traits> drawn = draw_traits(descriptor_count(), seed);
+  std::printf("%s: %zu descriptors, QUANTJIT_TEST_SEED=%llu\n", arch, drawn.size(),
+              static_cast<unsigned long long>(seed));
+  std::size_t exact = 0;
+  std::size_t approximate_bytes = 0;
+  std::size_t differing = 0;
   for (const Traits& traits : drawn) {
+    Random random(seed ^ pack(traits));
     for (int call = 0; call < kCallsEach; ++call) {
       std::string description;
       const Outcome outcome = run(device, traits, random, description);
       INFO(description << ", QUANTJIT_TEST_SEED=" << seed);
-      if (approximate_silu(traits, device.target())) {
+      if (has_approximate_silu(traits, device.target())) {
+        approximate_bytes += outcome.q.size();
+        check_last_bit(std::get<PerTokenGroupQuant>(traits), outcome, differing);
         continue;
       }
-      ++compared;
-      CHECK(first_difference(outcome.expected_q, outcome.q).empty());
-      CHECK(first_difference(outcome.expected_s, outcome.s).empty());
+      ++exact;
+      CHECK(first_difference(outcome.expected_q, outcome.q) == "");
+      CHECK(first_difference(outcome.expected_s, outcome.s) == "");
     }
   }
-  std::printf("%s: %zu descriptors, %zu calls equal to the reference byte for byte\n", arch,
-              drawn.size(), compared);
+  CHECK(differing * 1000 <= approximate_bytes);
+  std::printf("%s: %zu calls compared byte for byte; approximate SiLU: %zu of %zu codes differ\n",
+              arch, exact, differing, approximate_bytes);
 }
 
 }  // namespace

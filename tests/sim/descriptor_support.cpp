@@ -17,13 +17,13 @@ constexpr std::byte kPoison{0xA5};
 ServiceOptions memory_only() {
   ServiceOptions options;
   options.cache_roots = std::vector<std::string>{};
-  options.cuda_driver = QUANTJIT_SIMCUDA_PATH;
+  options.cuda_driver = QUANTJIT_SIMCUDA_LIBRARY;
   return options;
 }
 
 const char* with_device(const std::string& arch) {
   setenv("QUANTJIT_SIM_DEVICES", arch.c_str(), 1);
-  return QUANTJIT_SIMCUDA_PATH;
+  return QUANTJIT_SIMCUDA_LIBRARY;
 }
 
 }  // namespace
