@@ -71,6 +71,20 @@ DeviceInfo query(const DriverApi& api, int ordinal) {
   return info;
 }
 
+/// Makes a query whose answer does not depend on the current context, but which a driver may refuse
+/// on a thread without any; there it is repeated in one that is known.
+template <typename Query>
+CUresult in_known_context(const DriverApi& api, Query&& query) {
+  CUresult code = query();
+  const CUcontext known = code == CUDA_ERROR_INVALID_CONTEXT ? retained_context(api) : nullptr;
+  if (known != nullptr && api.table().cuCtxPushCurrent(known) == CUDA_SUCCESS) {
+    code = query();
+    CUcontext popped = nullptr;
+    api.table().cuCtxPopCurrent(&popped);
+  }
+  return code;
+}
+
 }  // namespace
 
 int device_count(const DriverApi& api) {
@@ -107,6 +121,16 @@ CUctx_st* primary_context(const DriverApi& api, int ordinal) {
   return context;
 }
 
+CUctx_st* retained_context(const DriverApi& api) {
+  const std::lock_guard lock(api.mutex_);
+  for (const auto& [ordinal, slot] : api.slots_->by_ordinal) {
+    if (slot.primary != nullptr) {
+      return slot.primary;
+    }
+  }
+  return nullptr;
+}
+
 std::optional<int> current_device(const DriverApi& api) {
   api.initialize();
   CUdevice device = 0;
@@ -120,8 +144,7 @@ std::optional<int> current_device(const DriverApi& api) {
 
 int device_of_stream(const DriverApi& api, CUstream_st* stream) {
   api.initialize();
-  CUcontext context = nullptr;
-  check(api, api.table().cuStreamGetCtx(stream, &context), "cuStreamGetCtx");
+  const CUcontext context = context_of_stream(api, stream);
   // The driver answers for the current context only, so the stream's becomes current for a moment.
   check(api, api.table().cuCtxPushCurrent(context), "cuCtxPushCurrent");
   CUdevice device = 0;
@@ -135,15 +158,20 @@ int device_of_stream(const DriverApi& api, CUstream_st* stream) {
 
 CUctx_st* context_of_stream(const DriverApi& api, CUstream_st* stream) {
   CUcontext context = nullptr;
-  check(api, api.table().cuStreamGetCtx(stream, &context), "cuStreamGetCtx");
+  const auto query = [&] { return api.table().cuStreamGetCtx(stream, &context); };
+  // The null stream belongs to the current context, so that a known one would be a wrong answer.
+  const CUresult code = stream == nullptr ? query() : in_known_context(api, query);
+  check(api, code, "cuStreamGetCtx");
   return context;
 }
 
 std::optional<int> device_of_pointer(const DriverApi& api, const void* pointer) {
   api.initialize();
   int ordinal = 0;
-  const CUresult code = api.table().cuPointerGetAttribute(
-      &ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, reinterpret_cast<CUdeviceptr>(pointer));
+  const CUresult code = in_known_context(api, [&] {
+    return api.table().cuPointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+                                             reinterpret_cast<CUdeviceptr>(pointer));
+  });
   if (code == CUDA_ERROR_INVALID_VALUE) {
     return std::nullopt;
   }

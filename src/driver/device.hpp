@@ -47,6 +47,10 @@ const DeviceInfo& device_info(const DriverApi& api, int ordinal);
 /// device_info().
 CUctx_st* primary_context(const DriverApi& api, int ordinal);
 
+/// A primary context that primary_context() has retained, of whichever device; null if there is
+/// none.
+[[nodiscard]] CUctx_st* retained_context(const DriverApi& api);
+
 /// Device of the calling thread's current context; nothing if no context is current. Throws:
 /// DriverError.
 [[nodiscard]] std::optional<int> current_device(const DriverApi& api);

@@ -69,6 +69,7 @@ class DriverApi {
  private:
   friend const DeviceInfo& device_info(const DriverApi& api, int ordinal);
   friend CUctx_st* primary_context(const DriverApi& api, int ordinal);
+  friend CUctx_st* retained_context(const DriverApi& api);
 
   /// Number of forks that lead to this process, counted since the first driver was loaded.
   inline static std::atomic<unsigned> fork_count{0};

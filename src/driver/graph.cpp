@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/driver/graph.hpp"
 
-#include "src/driver/driver_table.hpp"
+#include "src/driver/context_scope.hpp"
 
 #include <quantjit/error.hpp>
 
@@ -48,12 +48,19 @@ void ExecutableGraph::destroy() noexcept {
 }
 
 void ExecutableGraph::launch(CUstream_st* stream) const {
-  check(*api_, api_->table().cuGraphLaunch(handle_, stream), "cuGraphLaunch");
+  check(*api_,
+        in_stream_context(*api_, stream,
+                          [&] { return api_->table().cuGraphLaunch(handle_, stream); }),
+        "cuGraphLaunch");
 }
 
 GraphCapture::GraphCapture(const DriverApi& api, CUstream_st* stream, CaptureMode mode)
     : api_(api), stream_(stream) {
-  check(api, api.table().cuStreamBeginCapture(stream, native_mode(mode)), "cuStreamBeginCapture");
+  check(
+      api,
+      in_stream_context(
+          api, stream, [&] { return api.table().cuStreamBeginCapture(stream, native_mode(mode)); }),
+      "cuStreamBeginCapture");
   active_ = true;
 }
 
@@ -62,7 +69,8 @@ GraphCapture::~GraphCapture() {
     return;
   }
   CUgraph graph = nullptr;
-  api_.table().cuStreamEndCapture(stream_, &graph);
+  in_stream_context(api_, stream_,
+                    [&] { return api_.table().cuStreamEndCapture(stream_, &graph); });
   if (graph != nullptr) {
     api_.table().cuGraphDestroy(graph);
   }
@@ -74,13 +82,19 @@ ExecutableGraph GraphCapture::end() {
   }
   active_ = false;
   CUgraph captured = nullptr;
-  check(api_, api_.table().cuStreamEndCapture(stream_, &captured), "cuStreamEndCapture");
+  check(api_,
+        in_stream_context(api_, stream_,
+                          [&] { return api_.table().cuStreamEndCapture(stream_, &captured); }),
+        "cuStreamEndCapture");
   const auto destroy = [this](CUgraph graph) { api_.table().cuGraphDestroy(graph); };
   const std::unique_ptr<CUgraph_st, decltype(destroy)> graph(captured, destroy);
   std::size_t node_count = 0;
   check(api_, api_.table().cuGraphGetNodes(graph.get(), nullptr, &node_count), "cuGraphGetNodes");
   CUgraphExec executable = nullptr;
-  check(api_, api_.table().cuGraphInstantiateWithFlags(&executable, graph.get(), 0),
+  check(api_,
+        in_stream_context(
+            api_, stream_,
+            [&] { return api_.table().cuGraphInstantiateWithFlags(&executable, graph.get(), 0); }),
         "cuGraphInstantiateWithFlags");
   return {api_, executable, node_count};
 }

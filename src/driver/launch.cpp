@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/driver/launch.hpp"
 
-#include "src/driver/driver_table.hpp"
+#include "src/driver/context_scope.hpp"
 
 #include <quantjit/error.hpp>
 
@@ -49,7 +49,9 @@ void launch(const DriverApi& api, KernelHandle kernel, const LaunchConfig& confi
   }
   // The driver takes a kernel handle in place of a function and picks the stream's context.
   const auto function = reinterpret_cast<CUfunction>(kernel.get());
-  const CUresult code = api.table().cuLaunchKernelEx(&native, function, arguments, nullptr);
+  const CUresult code = in_stream_context(api, config.stream, [&] {
+    return api.table().cuLaunchKernelEx(&native, function, arguments, nullptr);
+  });
   if (code != CUDA_SUCCESS) [[unlikely]] {
     fail(api, config, code);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/driver/stream.hpp"
 
-#include "src/driver/driver_table.hpp"
+#include "src/driver/context_scope.hpp"
 
 #include <utility>
 
@@ -9,7 +9,8 @@ namespace quantjit::driver {
 
 CaptureState capture_state(const DriverApi& api, CUstream_st* stream) {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  const CUresult code = api.table().cuStreamIsCapturing(stream, &status);
+  const CUresult code = in_stream_context(
+      api, stream, [&] { return api.table().cuStreamIsCapturing(stream, &status); });
   if (code == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) {
     return CaptureState::kForbidden;
   }
@@ -34,7 +35,9 @@ RelaxedCaptureGuard::~RelaxedCaptureGuard() {
 }
 
 void synchronize(const DriverApi& api, CUstream_st* stream) {
-  check(api, api.table().cuStreamSynchronize(stream), "cuStreamSynchronize");
+  check(api,
+        in_stream_context(api, stream, [&] { return api.table().cuStreamSynchronize(stream); }),
+        "cuStreamSynchronize");
 }
 
 StreamOwner::StreamOwner(const DriverApi& api, int ordinal) : api_(&api), ordinal_(ordinal) {
@@ -64,24 +67,25 @@ CUstream_st* StreamOwner::release() noexcept {
 }
 
 void StreamOwner::destroy() noexcept {
-  if (handle_ != nullptr && DriverApi::process_is_live() && !api_->forked()) {
-    api_->table().cuStreamDestroy(handle_);
+  if (handle_ != nullptr) {
+    release_on_device(*api_, ordinal_, [this] { api_->table().cuStreamDestroy(handle_); });
   }
   handle_ = nullptr;
 }
 
-Event::Event(const DriverApi& api, int ordinal) : api_(&api) {
+Event::Event(const DriverApi& api, int ordinal) : api_(&api), ordinal_(ordinal) {
   const ContextGuard context(api, ordinal);
   check(api, api.table().cuEventCreate(&handle_, CU_EVENT_DEFAULT), "cuEventCreate");
 }
 
 Event::Event(Event&& other) noexcept
-    : api_(other.api_), handle_(std::exchange(other.handle_, nullptr)) {}
+    : api_(other.api_), ordinal_(other.ordinal_), handle_(std::exchange(other.handle_, nullptr)) {}
 
 Event& Event::operator=(Event&& other) noexcept {
   if (this != &other) {
     destroy();
     api_ = other.api_;
+    ordinal_ = other.ordinal_;
     handle_ = std::exchange(other.handle_, nullptr);
   }
   return *this;
@@ -92,7 +96,10 @@ Event::~Event() {
 }
 
 void Event::record(CUstream_st* stream) const {
-  check(*api_, api_->table().cuEventRecord(handle_, stream), "cuEventRecord");
+  check(*api_,
+        in_stream_context(*api_, stream,
+                          [&] { return api_->table().cuEventRecord(handle_, stream); }),
+        "cuEventRecord");
 }
 
 void Event::synchronize() const {
@@ -107,8 +114,8 @@ float Event::milliseconds_since(const Event& start) const {
 }
 
 void Event::destroy() noexcept {
-  if (handle_ != nullptr && DriverApi::process_is_live() && !api_->forked()) {
-    api_->table().cuEventDestroy(handle_);
+  if (handle_ != nullptr) {
+    release_on_device(*api_, ordinal_, [this] { api_->table().cuEventDestroy(handle_); });
   }
   handle_ = nullptr;
 }

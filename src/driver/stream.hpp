@@ -87,6 +87,7 @@ class Event {
   void destroy() noexcept;
 
   const DriverApi* api_;
+  int ordinal_;
   CUevent_st* handle_ = nullptr;
 };
 

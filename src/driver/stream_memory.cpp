@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/driver/stream_memory.hpp"
 
-#include "src/driver/driver_table.hpp"
+#include "src/driver/context_scope.hpp"
 
 #include <quantjit/error.hpp>
 
@@ -45,14 +45,8 @@ StreamMemory::~StreamMemory() {
 }
 
 void StreamMemory::release() noexcept {
-  if (address_ == 0 || !DriverApi::process_is_live() || api_->forked()) {
-    return;
-  }
-  try {
-    const ContextGuard context(*api_, ordinal_);
-    api_->table().cuMemFreeAsync(address_, stream_);
-  } catch (const Error&) {
-    // Without a context the memory is gone already.
+  if (address_ != 0) {
+    release_on_device(*api_, ordinal_, [this] { api_->table().cuMemFreeAsync(address_, stream_); });
   }
   address_ = 0;
 }

@@ -42,6 +42,9 @@ CUresult enter(const char* name) {
   FakeRecord& r = record();
   const std::lock_guard lock(r.mutex);
   ++r.calls[name];
+  if (r.context_bound.count(name) != 0 && current_context() == nullptr) {
+    return CUDA_ERROR_INVALID_CONTEXT;
+  }
   const auto found = r.forced_result.find(name);
   return found == r.forced_result.end() ? CUDA_SUCCESS : static_cast<CUresult>(found->second);
 }
@@ -227,6 +230,7 @@ FAKE(cuLaunchKernelEx)
   launch.config = *config;
   launch.attributes.assign(config->attrs, config->attrs + config->numAttrs);
   launch.function = function;
+  launch.current_device = current_context() == nullptr ? -1 : current_context()->device;
   std::memcpy(&launch.parameter, parameters[0], sizeof(launch.parameter));
   return change([&](FakeRecord& r) { r.launches.push_back(std::move(launch)); });
 }

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,8 @@ struct FakeLaunch {
   CUlaunchConfig config{};
   std::vector<CUlaunchAttribute> attributes;
   CUfunction function = nullptr;
-  int parameter = 0;  ///< the first four bytes of the first parameter
+  int current_device = -1;  ///< of the launching thread; -1 without a context
+  int parameter = 0;        ///< the first four bytes of the first parameter
 };
 
 struct FakeLibrary {
@@ -34,6 +36,7 @@ struct FakeRecord {
   std::map<std::string, int> calls;          ///< by name
   std::map<std::string, int> forced_result;  ///< by name: what to answer instead
   std::map<std::string, int> asked_version;  ///< by name, of cuGetProcAddress
+  std::set<std::string> context_bound;       ///< calls that want a current context
   std::string jit_log;                       ///< what loading PTX writes to the log buffer
   std::vector<FakeLaunch> launches;
   std::vector<FakeLibrary> libraries;

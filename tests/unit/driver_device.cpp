@@ -185,6 +185,12 @@ TEST_CASE("device_of_pointer: knows the driver's addresses and no others", "[dri
   int on_host = 0;
   CHECK(driver::device_of_pointer(fake.api(), reinterpret_cast<const void*>(0x1000)) == 1);
   CHECK_FALSE(driver::device_of_pointer(fake.api(), &on_host));
+  // A driver that wants a context is asked in one that is known.
+  fake.record().context_bound = {"cuPointerGetAttribute"};
+  CHECK_THROWS_AS(driver::device_of_pointer(fake.api(), &on_host), DriverError);
+  (void)driver::primary_context(fake.api(), 0);
+  CHECK(driver::device_of_pointer(fake.api(), reinterpret_cast<const void*>(0x1000)) == 1);
+  CHECK_FALSE(driver::current_device(fake.api()));
   fake.force("cuPointerGetAttribute", 700);
   CHECK_THROWS_AS(driver::device_of_pointer(fake.api(), &on_host), DriverError);
 }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "src/driver/device.hpp"
+#include "src/driver/graph.hpp"
 #include "src/driver/launch.hpp"
+#include "src/driver/stream.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/fake_driver_library.hpp"
 
@@ -113,6 +116,40 @@ TEST_CASE("launch: threads that launch at once never see each other's settings",
              launch.attributes.size() != expected_attributes;
   }
   CHECK(wrong == 0);
+}
+
+TEST_CASE(
+    "launch: a thread without a context launches in the stream's, also where the driver wants one",
+    "[driver]") {
+  const FakeDriver fake;
+  const driver::DriverApi& api = fake.api();
+  const driver::StreamOwner stream(api, 0);
+  { const driver::ContextGuard other_device(api, 1); }  // both devices' contexts are known now
+  LaunchConfig config;
+  config.stream = stream.get();
+  const int parameter = 0;
+  driver::launch_with(api, some_kernel(), config, parameter);
+  CHECK(fake.record().launches.back().current_device == -1);  // nothing was in the way
+
+  fake.record().context_bound = {"cuLaunchKernelEx",    "cuStreamGetCtx",
+                                 "cuStreamIsCapturing", "cuStreamBeginCapture",
+                                 "cuEventRecord",       "cuStreamSynchronize",
+                                 "cuGraphLaunch",       "cuGraphInstantiateWithFlags"};
+  driver::launch_with(api, some_kernel(), config, parameter);
+  REQUIRE(fake.record().launches.size() == 2);
+  CHECK(fake.record().launches.back().current_device == 0);
+  CHECK_NOTHROW(driver::Event(api, 0).record(stream.get()));
+  CHECK_NOTHROW(stream.synchronize());
+  driver::GraphCapture capture(api, stream.get());
+  CHECK(driver::capture_state(api, stream.get()) == driver::CaptureState::kActive);
+  CHECK_NOTHROW(capture.end().launch(stream.get()));
+  CHECK(driver::device_of_stream(api, stream.get()) == 0);
+  CHECK_FALSE(driver::current_device(api));
+
+  config.stream = nullptr;  // the null stream has no context of its own
+  const auto error =
+      driver_error_of([&] { driver::launch_with(api, some_kernel(), config, parameter); });
+  CHECK(error.name() == "CUDA_ERROR_INVALID_CONTEXT");
 }
 
 TEST_CASE("launch: a failure tells the geometry", "[driver]") {
