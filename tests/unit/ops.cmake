@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 list(APPEND quantjit_unit_sources ops_checks.cpp ops_outputs.cpp)

@@ -34,5 +34,6 @@ configure_file("${PROJECT_SOURCE_DIR}/tools/cmake/quantjit.pc.in" "${PROJECT_BIN
 install(FILES "${PROJECT_BINARY_DIR}/quantjit.pc" DESTINATION "${pkgconfig_dir}")
 
 if(QUANTJIT_BUILD_TOOLS)
-  install(TARGETS quantjit RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+  install(TARGETS quantjit quantjit_simcuda RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}"
+          LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 endif()

@@ -27,13 +27,11 @@ target_precompile_headers(quantjit_test_pch PRIVATE "${PROJECT_SOURCE_DIR}/tests
 
 function(quantjit_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL" "SOURCES;LIBRARIES;LABELS")
-  if(NOT arg_SOURCES)
-    return()
-  endif()
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE quantjit_warnings quantjit_test_base ${arg_LIBRARIES})
   target_precompile_headers(${name} REUSE_FROM quantjit_test_pch)
 
+  set_property(TARGET ${name} APPEND PROPERTY LINK_DEPENDS "${PROJECT_SOURCE_DIR}/tools/cmake/QuantjitDiscoverTests.cmake")
   set(list "${CMAKE_CURRENT_BINARY_DIR}/${name}_list.cmake")
   string(JOIN "," labels ${arg_LABEL} ${arg_LABELS})
   add_custom_command(TARGET ${name} POST_BUILD VERBATIM
