@@ -35,7 +35,7 @@ static std::string resealed(std::string bytes) {
 
 static std::string with_integer(std::string bytes, std::size_t at, std::uint64_t value, int count) {
   for (int i = 0; i < count; ++i) {
-    bytes[at + static_cast<std::size_t>(i)] = static_cast<char>((value >> (8 * i)) & 0xFFU);
+    bytes.at(at + static_cast<std::size_t>(i)) = static_cast<char>((value >> (8 * i)) & 0xFFU);
   }
   return bytes;
 }
