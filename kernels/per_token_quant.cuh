@@ -12,7 +12,7 @@
 // | output_s | [rows >= T] f32          | contiguous       |
 //
 // Template parameters (values in device/traits.cuh): kIn; kNumerics sglang or exact; kPdl; kMath;
-// kElements loaded at once: 4, 8 (rows of 16-bit elements on 16 bytes, of f32 on 16), 16 (16-bit only).
+// kElements loaded at once: 4 (any row), 8, or 16 (16-bit only; 32 bytes).
 //
 // Launch contract: block (threads a row, rows), threads a row a multiple of 32, at most 1024 threads;
 // grid (x, y) covers the rows in x-major order; dynamic shared memory for held_vectors a row. sm_90 or
@@ -34,7 +34,7 @@
 
 namespace quantjit::device {
 
-constexpr U32 kInFlight = 4;  // loads that a thread issues before it waits for the first
+constexpr U32 kInFlight = 2;  // loads that a thread issues before it waits for the first
 
 /// Maximum over the threads of each row, in all of them. Called by the whole block.
 QUANTJIT_DEVICE float row_max(float value) {
@@ -120,15 +120,12 @@ __global__ void __launch_bounds__(1024)
   if (threadIdx.x == 0 && end != 0) {
     p.output_s[row] = scale.stored;
   }
-  // Each thread takes back what it stored, so shared memory needs no barrier.
+  // Each thread takes back what it stored, so shared memory needs no barrier. One generic load serves
+  // both memories.
 #pragma unroll 1
   for (U32 at = threadIdx.x; at < end; at += blockDim.x) {
-    Vector vector;
-    if (at < p.held_vectors) {
-      vector = held[at];
-    } else {
-      load_words(from + static_cast<I64>(at) * kVectorBytes, aligned32, vector);
-    }
+    const Vector* const source = at < p.held_vectors ? held : reinterpret_cast<const Vector*>(from);
+    const Vector vector = source[at];
     Words<kElements / 4> codes;
     quantize<kIn, kE4M3, false, kNumerics, kMath>(vector, scale.multiplier, codes);
     store_words(to + static_cast<I64>(at) * kElements, codes);

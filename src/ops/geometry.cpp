@@ -214,22 +214,18 @@ GroupQuantLaunch plan_masked(const PerTokenGroupQuant& traits, const GroupQuantP
   return launch;
 }
 
-/// Elements that a thread of per_token_quant loads at once, as the widest entry point that
-/// alignment allows.
-TokenEntry token_entry(const PerTokenQuant& traits, const TokenQuantProblem& problem,
-                       const DeviceFacts& device) {
+/// Elements that a thread of per_token_quant loads at once: the most that rows and addresses allow.
+std::int64_t token_elements(const PerTokenQuant& traits, const TokenQuantProblem& problem,
+                            const DeviceFacts& device) {
   const auto size = static_cast<std::int64_t>(size_in_bytes(traits.in));
-  for (unsigned entry = token_entry_count(traits, device.arch) - 1; entry > 0; --entry) {
-    const std::int64_t elements = std::int64_t{4} << entry;
-    const std::int64_t input_alignment = std::min<std::int64_t>(elements * size, 32);
-    if (all_aligned(input_alignment, address_of(problem.input),
-                    problem.input_token_stride * size) &&
-        all_aligned(elements, address_of(problem.output_q), problem.q_token_stride,
-                    problem.hidden_size)) {
-      return static_cast<TokenEntry>(entry);
-    }
+  const std::int64_t wide = wide_token_elements(traits, device.arch);
+  // 32 bytes are loaded in two halves where they lie on 16.
+  if (wide != 0 && all_aligned(16, address_of(problem.input), problem.input_token_stride * size) &&
+      all_aligned(wide, address_of(problem.output_q), problem.q_token_stride,
+                  problem.hidden_size)) {
+    return wide;
   }
-  return TokenEntry::kVector4;
+  return 4;
 }
 
 }  // namespace
@@ -259,8 +255,7 @@ TokenQuantLaunch plan(const PerTokenQuant& traits, const TokenQuantProblem& prob
     return launch;
   }
   const auto size = static_cast<std::int64_t>(size_in_bytes(traits.in));
-  const TokenEntry entry = token_entry(traits, problem, device);
-  const std::int64_t elements = std::int64_t{4} << static_cast<unsigned>(entry);
+  const std::int64_t elements = token_elements(traits, problem, device);
   const std::int64_t vectors = problem.hidden_size / elements;
   require_at_most("hidden_size / 4", vectors, kMaxSlabChunks);
 
@@ -275,7 +270,8 @@ TokenQuantLaunch plan(const PerTokenQuant& traits, const TokenQuantProblem& prob
   const std::int64_t grid_x = std::min(blocks, kMaxGridX);
   require_at_most("num_tokens", ceil_div(blocks, grid_x), kMaxGridYZ);
 
-  launch.shape.entry = static_cast<unsigned>(entry);
+  launch.shape.entry =
+      static_cast<unsigned>(elements == 4 ? TokenEntry::kNarrow : TokenEntry::kWide);
   launch.shape.grid = {narrow(grid_x), narrow(ceil_div(blocks, grid_x)), 1};
   launch.shape.block = {narrow(row_threads), narrow(block_rows), 1};
   launch.shape.shared_bytes = narrow(held * elements * size * block_rows);

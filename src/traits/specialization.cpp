@@ -71,14 +71,18 @@ void add_entries(const PerTokenGroupQuant& traits, MathMode math, const Arch& ar
   }
 }
 
-void add_entries(const PerTokenQuant& traits, MathMode math, const Arch& arch, Specialization& to) {
+std::string token_expression(const PerTokenQuant& traits, MathMode math, unsigned elements) {
   using std::to_string;
+  return instantiation("per_token_quant_rows",
+                       {to_string(value_of(traits.in)), to_string(value_of(traits.numerics)),
+                        text_of(traits.pdl), to_string(value_of(math)), to_string(elements)});
+}
+
+void add_entries(const PerTokenQuant& traits, MathMode math, const Arch& arch, Specialization& to) {
   to.source = "per_token_quant.cuh";
-  for (unsigned entry = 0; entry < token_entry_count(traits, arch); ++entry) {
-    to.name_expressions.push_back(
-        instantiation("per_token_quant_rows",
-                      {to_string(value_of(traits.in)), to_string(value_of(traits.numerics)),
-                       text_of(traits.pdl), to_string(value_of(math)), to_string(4U << entry)}));
+  to.name_expressions.push_back(token_expression(traits, math, 4));
+  if (const unsigned elements = wide_token_elements(traits, arch); elements != 0) {
+    to.name_expressions.push_back(token_expression(traits, math, elements));
   }
 }
 
@@ -89,9 +93,11 @@ bool has_wide_entry(const PerTokenGroupQuant& traits, const Arch& arch) {
          traits.in != DType::kF32 && traits.group >= 32;
 }
 
-unsigned token_entry_count(const PerTokenQuant& traits, const Arch& arch) {
-  const unsigned narrow = traits.in == DType::kF32 ? 1 : 2;
-  return narrow + (arch.is_blackwell_or_later() ? 1 : 0);
+unsigned wide_token_elements(const PerTokenQuant& traits, const Arch& arch) {
+  if (traits.in == DType::kF32) {
+    return arch.is_blackwell_or_later() ? 8 : 0;
+  }
+  return arch.is_blackwell_or_later() ? 16 : 8;
 }
 
 Specialization specialize(const Traits& traits, MathMode math, const Arch& arch) {

@@ -29,15 +29,15 @@ enum class GroupEntry : unsigned {
 /// at least 32.
 [[nodiscard]] bool has_wide_entry(const PerTokenGroupQuant& traits, const Arch& arch);
 
-/// Entry points of `per_token_quant`: 4 << entry elements are loaded at once.
+/// Entry points of `per_token_quant`, indices into Specialization::name_expressions.
 enum class TokenEntry : unsigned {
-  kVector4 = 0,   ///< any row
-  kVector8 = 1,   ///< 16-bit input: rows of a multiple of 8 on 16 bytes; f32: SM100+, on 32 bytes
-  kVector16 = 2,  ///< SM100+, 16-bit input: rows of a multiple of 16
+  kNarrow = 0,  ///< 4 elements at once: any row
+  kWide = 1,    ///< wide_token_elements() at once, where rows divide into them and start on them
 };
 
-/// Number of entry points: 2 (f32: 1), and one more on SM100+.
-[[nodiscard]] unsigned token_entry_count(const PerTokenQuant& traits, const Arch& arch);
+/// Elements that TokenEntry::kWide loads at once: as many as make 16 bytes, on SM100+ 32; 0 where
+/// that is no more than the narrow one takes, so that there is no such entry (f32 on sm_90).
+[[nodiscard]] unsigned wide_token_elements(const PerTokenQuant& traits, const Arch& arch);
 
 /// REQUIRES: valid traits; `math` is kFast or kPrecise. Thread safe.
 [[nodiscard]] Specialization specialize(const Traits& traits, MathMode math, const Arch& arch);

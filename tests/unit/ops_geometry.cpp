@@ -197,27 +197,30 @@ TEST_CASE("geometry: 32 elements a thread need SM100, size and alignment to 32 b
 
 TEST_CASE("geometry: per_token_quant takes the widest vectors that rows and addresses allow",
           "[ops]") {
-  const auto plan = [](DType in, std::int64_t hidden, std::uintptr_t address,
-                       const DeviceFacts& device) {
+  const auto elements = [](DType in, std::int64_t hidden, std::uintptr_t address,
+                           const DeviceFacts& device) {
     PerTokenQuant traits;
     traits.in = in;
     const ops::TokenQuantLaunch launch =
         ops::plan(traits, {at(address), at(1 << 21), nullptr, 3, hidden, hidden, hidden}, device);
     check_limits(launch.shape);
-    const std::int64_t elements = std::int64_t{4} << launch.shape.entry;
-    CHECK(launch.params.row_vectors * elements == hidden);
-    return static_cast<TokenEntry>(launch.shape.entry);
+    const unsigned wide = wide_token_elements(traits, device.arch);
+    const std::int64_t taken =
+        launch.shape.entry == static_cast<unsigned>(TokenEntry::kWide) ? wide : 4;
+    CHECK(launch.params.row_vectors * taken == hidden);
+    return taken;
   };
-  CHECK(plan(DType::kBF16, 4, 1 << 20, h200()) == TokenEntry::kVector4);
-  CHECK(plan(DType::kBF16, 1076, 1 << 20, h200()) == TokenEntry::kVector4);
-  CHECK(plan(DType::kBF16, 1368, 1 << 20, h200()) == TokenEntry::kVector8);
-  CHECK(plan(DType::kBF16, 1368, (1 << 20) + 8, h200()) == TokenEntry::kVector4);
-  CHECK(plan(DType::kBF16, 4096, 1 << 20, h200()) == TokenEntry::kVector8);
-  CHECK(plan(DType::kBF16, 4096, 1 << 20, b200()) == TokenEntry::kVector16);
-  CHECK(plan(DType::kBF16, 4096, (1 << 20) + 16, b200()) == TokenEntry::kVector8);
-  CHECK(plan(DType::kF32, 4096, 1 << 20, h200()) == TokenEntry::kVector4);
-  CHECK(plan(DType::kF32, 4096, 1 << 20, b200()) == TokenEntry::kVector8);
-  CHECK(plan(DType::kF32, 1 << 20, 1 << 20, b200()) == TokenEntry::kVector8);
+  CHECK(elements(DType::kBF16, 4, 1 << 20, h200()) == 4);
+  CHECK(elements(DType::kBF16, 1076, 1 << 20, h200()) == 4);
+  CHECK(elements(DType::kBF16, 1368, 1 << 20, h200()) == 8);
+  CHECK(elements(DType::kBF16, 1368, 1 << 20, b200()) == 4);
+  CHECK(elements(DType::kBF16, 1368, (1 << 20) + 8, h200()) == 4);
+  CHECK(elements(DType::kBF16, 4096, 1 << 20, h200()) == 8);
+  CHECK(elements(DType::kBF16, 4096, 1 << 20, b200()) == 16);
+  CHECK(elements(DType::kBF16, 4096, (1 << 20) + 16, b200()) == 16);
+  CHECK(elements(DType::kF32, 4096, 1 << 20, h200()) == 4);
+  CHECK(elements(DType::kF32, 4096, 1 << 20, b200()) == 8);
+  CHECK(elements(DType::kF32, 1 << 20, 1 << 20, b200()) == 8);
 }
 
 TEST_CASE("geometry: legacy zero rows switch at 16 tokens a multiprocessor", "[ops]") {
@@ -257,7 +260,7 @@ TEST_CASE("specialization: at most three entry points, one for each geometry ent
       REQUIRE(!one.name_expressions.empty());
       REQUIRE(one.name_expressions.size() <= 3);
       if (const auto* const token = std::get_if<PerTokenQuant>(&traits)) {
-        REQUIRE(one.name_expressions.size() == token_entry_count(*token, arch));
+        REQUIRE(one.name_expressions.size() == (wide_token_elements(*token, arch) != 0 ? 2U : 1U));
       }
     }
   }
