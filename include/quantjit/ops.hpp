@@ -26,13 +26,12 @@ namespace quantjit {
 /// Operands of per_token_group_quant. H = hidden_size (output columns), G = H / group, T =
 /// num_tokens, E = num_experts.
 ///
-/// | tensor   | schedule=flat                 | schedule=masked                          | dtype |
-/// |----------|-------------------------------|------------------------------------------|--------------|
-/// | input    | [T, H] ([T, 2H] with silu)    | [E, T_pad, H] ([E, T_pad, 2H])           |
-/// traits.in    | | output_q | [rows >= T, H]                | [E, T_pad, H] | traits.out   | |
-/// output_s | [T, S]                        | [E, T_pad, S]                            | by scale |
-/// | masked_m | not given (ndim 0)            | [E], contiguous                          | int32,
-/// int64 |
+/// | tensor   | schedule=flat              | schedule=masked                | dtype          |
+/// |----------|----------------------------|--------------------------------|----------------|
+/// | input    | [T, H] ([T, 2H] with silu) | [E, T_pad, H] ([E, T_pad, 2H]) | `in`           |
+/// | output_q | [rows >= T, H]             | [E, T_pad, H]                  | `out`          |
+/// | output_s | [T, S]                     | [E, T_pad, S]                  | by `scale`     |
+/// | masked_m | not given (ndim 0)         | [E], contiguous                | int32 or int64 |
 ///
 /// Scales: `f32`, `f32_pow2`: f32 with S = G; `ue8m0`: int32 with S = ceil(G / 4), byte b of word p
 /// is group 4p + b; `e8m0`: e8m0 with S = G (layout=row), or one contiguous dimension of 128 x 4
@@ -45,10 +44,10 @@ struct GroupQuantArgs {
   TensorView input;
   TensorView output_q;
   TensorView output_s;
-  TensorView
-      masked_m{};  ///< schedule=masked: live rows an expert; values outside [0, T_pad] are clamped
-  std::int64_t expected_m =
-      0;  ///< hint: expected live rows an expert; 0 or less = unknown. Never changes results.
+  /// schedule=masked: live rows an expert; values outside [0, T_pad] are clamped.
+  TensorView masked_m{};
+  /// Hint: expected live rows an expert; 0 or less = unknown. Never changes results.
+  std::int64_t expected_m = 0;
 };
 
 /// Quantizes groups of `group` consecutive elements, each with its own scale. Rows at or beyond

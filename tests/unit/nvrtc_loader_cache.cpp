@@ -137,8 +137,7 @@ TEST_CASE("find_nvrtc: uses the loader's cache without loading anything", "[nvrt
 TEST_CASE("libraries_in_loader_cache: reads the cache of this system", "[nvrtc]") {
   const auto cache = base::read_file("/etc/ld.so.cache");
   if (!cache) {
-    SUCCEED("this system has no loader cache");
-    return;
+    QUANTJIT_SKIP("this system has no loader cache");
   }
   const auto bytes = std::as_bytes(std::span(cache->data(), cache->size()));
   const auto found = libraries_in_loader_cache(bytes, "libc.so.6");
