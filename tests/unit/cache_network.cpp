@@ -12,6 +12,9 @@ namespace quantjit::cache {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 static constexpr bool kSanitized = true;
+#elif defined(__has_feature)
+static constexpr bool kSanitized =
+    __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
 #else
 static constexpr bool kSanitized = false;
 #endif
