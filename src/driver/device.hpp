@@ -80,6 +80,8 @@ class ContextGuard {
   ContextGuard(const DriverApi& api, int ordinal);
   ContextGuard(const ContextGuard&) = delete;
   ContextGuard& operator=(const ContextGuard&) = delete;
+  ContextGuard(ContextGuard&&) = delete;
+  ContextGuard& operator=(ContextGuard&&) = delete;
   ~ContextGuard();
 
   /// True if the primary context had to be made current.

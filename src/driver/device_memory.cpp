@@ -44,6 +44,7 @@ DeviceBuffer::~DeviceBuffer() {
 }
 
 void* DeviceBuffer::data() const noexcept {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): the driver gives addresses as integers
   return reinterpret_cast<void*>(address_);
 }
 

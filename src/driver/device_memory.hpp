@@ -18,6 +18,8 @@ class DeviceBuffer {
   DeviceBuffer(const DriverApi& api, int ordinal, std::size_t bytes);
   DeviceBuffer(DeviceBuffer&& other) noexcept;
   DeviceBuffer& operator=(DeviceBuffer&& other) noexcept;
+  DeviceBuffer(const DeviceBuffer&) = delete;
+  DeviceBuffer& operator=(const DeviceBuffer&) = delete;
   ~DeviceBuffer();
 
   [[nodiscard]] DevicePointer address() const noexcept { return address_; }

@@ -101,7 +101,7 @@ std::string version_text(int driver_version) {
 #define QUANTJIT_TEXT_OF(x) QUANTJIT_TEXT_OF_(x)
 
 DriverApi::DriverApi(base::DynamicLibrary library)
-    : library_(std::move(library)),
+    : library_(library),
       path_(library_.path()),
       table_(std::make_unique<DriverTable>()),
       version_(query_version(library_, path_)),
@@ -146,7 +146,7 @@ const DriverApi& DriverApi::load(const std::string& path) {
     pthread_atfork(nullptr, nullptr, [] { fork_count.fetch_add(1, std::memory_order_relaxed); });
     // Exit handlers run in reverse order: objects made after this point still find the driver
     // alive.
-    std::atexit([] { process_live.store(false, std::memory_order_relaxed); });
+    (void)std::atexit([] { process_live.store(false, std::memory_order_relaxed); });
   });
   const std::string name = path.empty() ? kDefaultLibrary : path;
   Registry& known = registry();

@@ -36,6 +36,8 @@ class DriverApi {
 
   DriverApi(const DriverApi&) = delete;
   DriverApi& operator=(const DriverApi&) = delete;
+  DriverApi(DriverApi&&) = delete;
+  DriverApi& operator=(DriverApi&&) = delete;
   ~DriverApi();
 
   /// Initializes the driver in this process at the first call; later calls only check that the

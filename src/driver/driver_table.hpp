@@ -68,6 +68,7 @@ namespace quantjit::driver {
 
 /// One member per entry point, under the name that cuda.h's macros give it.
 struct DriverTable {
+// NOLINTNEXTLINE(bugprone-macro-parentheses): the argument is declared, not used
 #define QUANTJIT_MEMBER(name, version) decltype(&::name) name = nullptr;
   QUANTJIT_DRIVER_SYMBOLS(QUANTJIT_MEMBER, QUANTJIT_MEMBER)
 #undef QUANTJIT_MEMBER

@@ -17,6 +17,8 @@ class ExecutableGraph {
  public:
   ExecutableGraph(ExecutableGraph&& other) noexcept;
   ExecutableGraph& operator=(ExecutableGraph&& other) noexcept;
+  ExecutableGraph(const ExecutableGraph&) = delete;
+  ExecutableGraph& operator=(const ExecutableGraph&) = delete;
   ~ExecutableGraph();
 
   /// Enqueues the whole graph on a stream. Throws: DriverError.
@@ -47,6 +49,8 @@ class GraphCapture {
                CaptureMode mode = CaptureMode::kThreadLocal);
   GraphCapture(const GraphCapture&) = delete;
   GraphCapture& operator=(const GraphCapture&) = delete;
+  GraphCapture(GraphCapture&&) = delete;
+  GraphCapture& operator=(GraphCapture&&) = delete;
   ~GraphCapture();
 
   /// Ends the capture and makes the graph executable. Call once. Throws: DriverError, also if the

@@ -43,7 +43,7 @@ class JitLog {
   std::array<char, 8192> buffer_{};
   std::array<CUjit_option, kCount> options_{CU_JIT_ERROR_LOG_BUFFER,
                                             CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
-  // The driver takes sizes as pointers.
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): the driver takes sizes as pointers
   std::array<void*, kCount> values_{buffer_.data(), reinterpret_cast<void*>(buffer_.size())};
 };
 

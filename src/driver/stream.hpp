@@ -28,6 +28,8 @@ class RelaxedCaptureGuard {
   explicit RelaxedCaptureGuard(const DriverApi& api);
   RelaxedCaptureGuard(const RelaxedCaptureGuard&) = delete;
   RelaxedCaptureGuard& operator=(const RelaxedCaptureGuard&) = delete;
+  RelaxedCaptureGuard(RelaxedCaptureGuard&&) = delete;
+  RelaxedCaptureGuard& operator=(RelaxedCaptureGuard&&) = delete;
   ~RelaxedCaptureGuard();
 
  private:
@@ -46,6 +48,8 @@ class StreamOwner {
   StreamOwner(const DriverApi& api, int ordinal);
   StreamOwner(StreamOwner&& other) noexcept;
   StreamOwner& operator=(StreamOwner&& other) noexcept;
+  StreamOwner(const StreamOwner&) = delete;
+  StreamOwner& operator=(const StreamOwner&) = delete;
   ~StreamOwner();
 
   [[nodiscard]] CUstream_st* get() const noexcept { return handle_; }
@@ -72,6 +76,8 @@ class Event {
   Event(const DriverApi& api, int ordinal);
   Event(Event&& other) noexcept;
   Event& operator=(Event&& other) noexcept;
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
   ~Event();
 
   [[nodiscard]] CUevent_st* get() const noexcept { return handle_; }

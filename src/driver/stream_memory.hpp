@@ -17,8 +17,11 @@ class StreamMemory {
   StreamMemory(const DriverApi& api, int ordinal, std::size_t bytes, CUstream_st* stream);
   StreamMemory(StreamMemory&& other) noexcept;
   StreamMemory& operator=(StreamMemory&& other) noexcept;
+  StreamMemory(const StreamMemory&) = delete;
+  StreamMemory& operator=(const StreamMemory&) = delete;
   ~StreamMemory();
 
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): the driver gives addresses as integers
   [[nodiscard]] void* data() const noexcept { return reinterpret_cast<void*>(address_); }
 
  private:

@@ -43,6 +43,8 @@ class FileSource {
 
   FileSource(const FileSource&) = delete;
   FileSource& operator=(const FileSource&) = delete;
+  FileSource(FileSource&&) = delete;
+  FileSource& operator=(FileSource&&) = delete;
 
   ~FileSource() {
     if (descriptor_ >= 0) {

@@ -60,6 +60,8 @@ class Program {
 
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
+  Program(Program&&) = delete;
+  Program& operator=(Program&&) = delete;
 
   ~Program() { nvrtc_.nvrtcDestroyProgram(&program_); }
 

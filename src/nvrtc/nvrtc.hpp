@@ -24,6 +24,7 @@ struct Version {
   int minor = 0;
 
   [[nodiscard]] std::string to_string() const;
+  // NOLINTNEXTLINE(modernize-use-nullptr): what the compiler writes is compared with 0
   friend auto operator<=>(const Version&, const Version&) = default;
 };
 
@@ -74,6 +75,8 @@ class Nvrtc {
   explicit Nvrtc(std::filesystem::path library);
   Nvrtc(const Nvrtc&) = delete;
   Nvrtc& operator=(const Nvrtc&) = delete;
+  Nvrtc(Nvrtc&&) = delete;
+  Nvrtc& operator=(Nvrtc&&) = delete;
   ~Nvrtc();
 
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }

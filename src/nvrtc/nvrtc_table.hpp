@@ -31,6 +31,7 @@
 namespace quantjit::nvrtc {
 
 struct NvrtcTable {
+// NOLINTNEXTLINE(bugprone-macro-parentheses): the argument is declared, not used
 #define QUANTJIT_MEMBER(name) decltype(&::name) name = nullptr;
   QUANTJIT_NVRTC_SYMBOLS(QUANTJIT_MEMBER)
 #undef QUANTJIT_MEMBER
