@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/clock.hpp"
 
+#include <ctime>
 #include <thread>
-#include <time.h>
 
 namespace quantjit::cache {
 namespace {

@@ -30,6 +30,8 @@ class Lease {
   explicit Lease(std::unique_ptr<State> state) noexcept;
   Lease(Lease&&) noexcept;
   Lease& operator=(Lease&&) noexcept;
+  Lease(const Lease&) = delete;
+  Lease& operator=(const Lease&) = delete;
   ~Lease();
 
   /// Whether this object holds, or held, a lease that it has not released.

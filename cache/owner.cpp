@@ -5,8 +5,8 @@
 
 #include <cerrno>
 #include <charconv>
+#include <csignal>
 #include <optional>
-#include <signal.h>
 #include <string_view>
 #include <sys/utsname.h>
 #include <unistd.h>

@@ -172,6 +172,7 @@ class PosixFileSystem final : public FileSystem {
     }
     IoResult<std::vector<std::string>> names;
     errno = 0;
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): this directory stream is of this thread alone
     while (const dirent* item = ::readdir(directory.get())) {
       const std::string_view name(item->d_name);
       if (name != "." && name != "..") {

@@ -30,8 +30,8 @@ std::string parent_of(const std::string& path) {
 /// Fixed-width, so that names sort by time.
 std::string time_text(std::chrono::nanoseconds since_epoch) {
   std::array<char, 17> text{};
-  std::snprintf(text.data(), text.size(), "%016llx",
-                static_cast<unsigned long long>(since_epoch.count()));
+  (void)std::snprintf(text.data(), text.size(), "%016llx",
+                      static_cast<unsigned long long>(since_epoch.count()));
   return text.data();
 }
 
@@ -94,9 +94,8 @@ WriteOutcome Root::write(const EntryKey& key, std::string_view bytes) {
       if (attempt > 0 || outcome.step != "create") {
         context_.counters->add_error(error);  // the first one only says that the shard is new
       }
-      if (const IoError made = make_directories(shard); made != 0 && made != ENOTDIR) {
-        return {path, "mkdir", made};
-      } else if (made == ENOTDIR && !clear_the_way(key, shard, made)) {
+      if (const IoError made = make_directories(shard);
+          made != 0 && (made != ENOTDIR || !clear_the_way(key, shard, made))) {
         return {path, "mkdir", made};
       }
     } else if (error == EEXIST || error == EBUSY) {
@@ -205,8 +204,8 @@ std::string Root::quarantine(const ReadOutcome& rejected) {
   }
   const std::string directory = area_path("quarantine");
   const std::string name = rejected.path.substr(rejected.path.rfind('/') + 1);
-  const std::string target = directory + "/" + time_text(context_.clock.since_epoch()) + "-" +
-                             std::string(rejection_name(rejected.rejection)) + "-" + name;
+  std::string target = directory + "/" + time_text(context_.clock.since_epoch()) + "-" +
+                       std::string(rejection_name(rejected.rejection)) + "-" + name;
   IoError error = files.rename(rejected.path, target);
   if (error == ENOENT && make_directories(directory) == 0) {
     error = files.rename(rejected.path, target);
