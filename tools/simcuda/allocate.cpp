@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "flow.hpp"
+#include "lower.hpp"
+
 #include <algorithm>
 #include <functional>
 #include <map>
 #include <queue>
-
-#include "flow.hpp"
-#include "lower.hpp"
 
 namespace quantjit::sim {
 
@@ -17,9 +17,13 @@ bool is_virtual(std::uint32_t operand) {
 
 using Bits = std::vector<std::uint64_t>;
 
-bool has(const Bits& set, std::uint32_t i) { return ((set[i / 64] >> (i % 64)) & 1) != 0; }
+bool has(const Bits& set, std::uint32_t i) {
+  return ((set[i / 64] >> (i % 64)) & 1) != 0;
+}
 
-void put(Bits& set, std::uint32_t i) { set[i / 64] |= std::uint64_t{1} << (i % 64); }
+void put(Bits& set, std::uint32_t i) {
+  set[i / 64] |= std::uint64_t{1} << (i % 64);
+}
 
 template <class F>
 void each_read(const Draft& draft, std::uint32_t index, F&& visit) {
@@ -60,6 +64,7 @@ struct Intervals {
   std::vector<std::uint32_t> last;
 
   explicit Intervals(std::size_t count) : first(count, kNone), last(count, 0) {}
+
   void extend(std::uint32_t r, std::uint32_t at) {
     first[r] = first[r] == kNone ? at : std::min(first[r], at);
     last[r] = std::max(last[r], at);
@@ -131,7 +136,9 @@ Intervals live_intervals(const Draft& draft) {
 }
 
 /// Bytes of one slot; predicates are padded so that they share no cache line with lanes.
-std::uint32_t slot_bytes(unsigned bits) { return bits == 1 ? 4 : kLanes * bits / 8; }
+std::uint32_t slot_bytes(unsigned bits) {
+  return bits == 1 ? 4 : kLanes * bits / 8;
+}
 
 /// Hands out slots in the order in which registers come to life.
 std::vector<std::uint32_t> assign_slots(const Draft& draft, const Intervals& intervals,

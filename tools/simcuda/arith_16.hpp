@@ -39,8 +39,8 @@ QUANTJIT_SIM_INLINE float widen<Half>(std::uint16_t x) {
   const std::uint32_t magnitude = std::uint32_t{x} & 0x7FFF;
   const std::uint32_t normal = (magnitude << 13) + (112U << 23);
   const std::uint32_t special = (magnitude << 13) | 0x7F800000;
-  const std::uint32_t tiny = bits_of(static_cast<float>(static_cast<std::int32_t>(magnitude)) *
-                                     0x1p-24F);
+  const std::uint32_t tiny =
+      bits_of(static_cast<float>(static_cast<std::int32_t>(magnitude)) * 0x1p-24F);
   const std::uint32_t r = magnitude >= 0x7C00 ? special : (magnitude < 0x400 ? tiny : normal);
   return float_of(r | sign);
 }
@@ -93,8 +93,8 @@ QUANTJIT_SIM_INLINE std::uint16_t narrow_half(float x) {
     up = sign == 0 && rest != 0;
   }
   std::uint32_t r = kept + (up ? 1U : 0U);
-  const bool truncating = R == Round::kZero || (R == Round::kDown && sign == 0) ||
-                          (R == Round::kUp && sign != 0);
+  const bool truncating =
+      R == Round::kZero || (R == Round::kDown && sign == 0) || (R == Round::kUp && sign != 0);
   const std::uint32_t overflow = truncating ? 0x7BFFU : 0x7C00U;
   r = (!tiny && r > 0x7BFF) || magnitude >= 0x47800000 ? overflow : r;
   r = magnitude == 0x7F800000 ? 0x7C00U : r;
@@ -121,19 +121,31 @@ QUANTJIT_SIM_INLINE std::uint16_t flush16(std::uint16_t x) {
   return (x & T::kInfinity) != 0 ? x : static_cast<std::uint16_t>(x & 0x8000);
 }
 
-template <class T, bool Ftz, bool Sat>
-QUANTJIT_SIM_INLINE std::uint16_t finish16(std::uint16_t r) {
-  if constexpr (Ftz) {
-    r = flush16<T>(r);
-  }
-  if constexpr (Sat) {
-    const bool zero = (r & 0x8000) != 0 || is_nan16<T>(r);
-    r = zero ? std::uint16_t{0} : (r > T::kOne ? T::kOne : r);
-  }
-  return r;
+/// .sat of a number that is already rounded.
+template <class T>
+QUANTJIT_SIM_INLINE std::uint16_t saturate16(std::uint16_t r) {
+  const bool zero = (r & 0x8000) != 0 || is_nan16<T>(r);
+  return zero ? std::uint16_t{0} : (r > T::kOne ? T::kOne : r);
 }
 
-/// finish16 with .relu: negative results become +0, NaN stays.
+/// Rounds a result that is exact or rounded to odd. .ftz looks at the result as it would be with an
+/// unlimited exponent range: of f16, everything below 2^-14 - 2^-26 is a zero.
+template <class T, bool Ftz, bool Sat>
+QUANTJIT_SIM_INLINE std::uint16_t finish16(double exact) {
+  std::uint16_t r = narrow_double<T>(exact);
+  if constexpr (Ftz) {
+    const double magnitude = double_of(bits_of(exact) & 0x7FFFFFFFFFFFFFFF);
+    const bool tiny = magnitude < 0x1p-14 - 0x1p-26;
+    r = tiny ? static_cast<std::uint16_t>(r & 0x8000) : r;
+  }
+  if constexpr (Sat) {
+    return saturate16<T>(r);
+  } else {
+    return r;
+  }
+}
+
+/// .relu: negative results become +0, NaN stays.
 template <class T>
 QUANTJIT_SIM_INLINE std::uint16_t relu16(std::uint16_t r) {
   return (r & 0x8000) != 0 && !is_nan16<T>(r) ? std::uint16_t{0} : r;
@@ -154,7 +166,7 @@ QUANTJIT_SIM_INLINE std::uint16_t add16(std::uint16_t a, std::uint16_t b) {
   // bf16 spans 2^-133 to 2^128: the sum may need rounding to odd.
   const double plain = x + y;
   const double sum = plain - plain == 0.0 ? add_odd(x, y) : plain;
-  return finish16<T, Ftz, Sat>(narrow_double<T>(sum));
+  return finish16<T, Ftz, Sat>(sum);
 }
 
 template <class T, bool Ftz, bool Sat>
@@ -165,7 +177,7 @@ QUANTJIT_SIM_INLINE std::uint16_t sub16(std::uint16_t a, std::uint16_t b) {
 template <class T, bool Ftz, bool Sat>
 QUANTJIT_SIM_INLINE std::uint16_t mul16(std::uint16_t a, std::uint16_t b) {
   const double product = operand16<T, Ftz>(a) * operand16<T, Ftz>(b);
-  return finish16<T, Ftz, Sat>(narrow_double<T>(product));
+  return finish16<T, Ftz, Sat>(product);
 }
 
 template <class T, bool Ftz, bool Sat>
@@ -174,7 +186,7 @@ QUANTJIT_SIM_INLINE std::uint16_t fma16(std::uint16_t a, std::uint16_t b, std::u
   const double addend = operand16<T, Ftz>(c);
   const double plain = product + addend;
   const double sum = plain - plain == 0.0 ? add_odd(product, addend) : plain;
-  return finish16<T, Ftz, Sat>(narrow_double<T>(sum));
+  return finish16<T, Ftz, Sat>(sum);
 }
 
 /// A total order on bit patterns that agrees with < on numbers, -0 below +0.
@@ -193,8 +205,7 @@ QUANTJIT_SIM_INLINE std::uint16_t extremum16(std::uint16_t a, std::uint16_t b) {
   const std::uint16_t ordered = first ? a : b;
   const bool a_nan = is_nan16<T>(a);
   const bool b_nan = is_nan16<T>(b);
-  const std::uint16_t other =
-      PropagateNan || (a_nan && b_nan) ? kNan16 : (a_nan ? b : a);
+  const std::uint16_t other = PropagateNan || (a_nan && b_nan) ? kNan16 : (a_nan ? b : a);
   return a_nan || b_nan ? other : ordered;
 }
 
@@ -211,7 +222,7 @@ QUANTJIT_SIM_INLINE std::uint16_t abs16(std::uint16_t a) {
   if constexpr (Ftz) {
     a = flush16<T>(a);
   }
-  return static_cast<std::uint16_t>(a & 0x7FFF);
+  return is_nan16<T>(a) ? kNan16 : static_cast<std::uint16_t>(a & 0x7FFF);
 }
 
 template <class T, bool Ftz>
@@ -219,7 +230,7 @@ QUANTJIT_SIM_INLINE std::uint16_t neg16(std::uint16_t a) {
   if constexpr (Ftz) {
     a = flush16<T>(a);
   }
-  return static_cast<std::uint16_t>(a ^ 0x8000);
+  return is_nan16<T>(a) ? kNan16 : static_cast<std::uint16_t>(a ^ 0x8000);
 }
 
 }  // namespace quantjit::sim::inline QUANTJIT_SIM_ISA

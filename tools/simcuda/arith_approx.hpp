@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "arith_f32.hpp"
+
 #include <cmath>
 #include <cstdint>
-
-#include "arith_f32.hpp"
 
 /// Difference of the H200's rcp.approx.ftz.f32 to the correctly rounded reciprocal for every 23-bit
 /// mantissa: 2 bits each, four a byte, lowest first; 0 = equal, 1 = one ulp above, 2 = one below.
@@ -92,18 +92,32 @@ QUANTJIT_SIM_INLINE float through_double(float x) {
   return canonical(flush_if<Ftz>(static_cast<float>(r)));
 }
 
-inline double rsqrt_double(double x) { return 1.0 / std::sqrt(x); }
+inline double rsqrt_double(double x) {
+  return 1.0 / std::sqrt(x);
+}
 
-inline double exp2_double(double x) { return std::exp2(x); }
+inline double exp2_double(double x) {
+  return std::exp2(x);
+}
 
-inline double log2_double(double x) { return std::log2(x); }
+inline double log2_double(double x) {
+  return std::log2(x);
+}
 
-inline double tanh_double(double x) { return std::tanh(x); }
+inline double tanh_double(double x) {
+  return std::tanh(x);
+}
 
-inline double sin_double(double x) { return std::sin(x); }
+inline double sin_double(double x) {
+  return std::sin(x);
+}
 
-inline double cos_double(double x) { return std::cos(x); }
+inline double cos_double(double x) {
+  return std::cos(x);
+}
 
-inline double sqrt_double(double x) { return std::sqrt(x); }
+inline double sqrt_double(double x) {
+  return std::sqrt(x);
+}
 
 }  // namespace quantjit::sim::inline QUANTJIT_SIM_ISA

@@ -21,15 +21,25 @@ inline namespace QUANTJIT_SIM_ISA {
 inline constexpr std::uint32_t kNan32 = 0x7FFFFFFF;
 inline constexpr std::uint16_t kNan16 = 0x7FFF;
 
-QUANTJIT_SIM_INLINE std::uint32_t bits_of(float x) { return __builtin_bit_cast(std::uint32_t, x); }
+QUANTJIT_SIM_INLINE std::uint32_t bits_of(float x) {
+  return __builtin_bit_cast(std::uint32_t, x);
+}
 
-QUANTJIT_SIM_INLINE std::uint64_t bits_of(double x) { return __builtin_bit_cast(std::uint64_t, x); }
+QUANTJIT_SIM_INLINE std::uint64_t bits_of(double x) {
+  return __builtin_bit_cast(std::uint64_t, x);
+}
 
-QUANTJIT_SIM_INLINE float float_of(std::uint32_t x) { return __builtin_bit_cast(float, x); }
+QUANTJIT_SIM_INLINE float float_of(std::uint32_t x) {
+  return __builtin_bit_cast(float, x);
+}
 
-QUANTJIT_SIM_INLINE double double_of(std::uint64_t x) { return __builtin_bit_cast(double, x); }
+QUANTJIT_SIM_INLINE double double_of(std::uint64_t x) {
+  return __builtin_bit_cast(double, x);
+}
 
-QUANTJIT_SIM_INLINE bool is_nan(float x) { return (bits_of(x) & 0x7FFFFFFF) > 0x7F800000; }
+QUANTJIT_SIM_INLINE bool is_nan(float x) {
+  return (bits_of(x) & 0x7FFFFFFF) > 0x7F800000;
+}
 
 QUANTJIT_SIM_INLINE bool is_nan(double x) {
   return (bits_of(x) & 0x7FFFFFFFFFFFFFFF) > 0x7FF0000000000000;
@@ -51,7 +61,14 @@ QUANTJIT_SIM_INLINE float flush_if(float x) {
 }
 
 /// Every NaN becomes the one that arithmetic instructions give.
-QUANTJIT_SIM_INLINE float canonical(float x) { return is_nan(x) ? float_of(kNan32) : x; }
+QUANTJIT_SIM_INLINE float canonical(float x) {
+  return is_nan(x) ? float_of(kNan32) : x;
+}
+
+/// A NaN without its signalling bit; other numbers as they are.
+QUANTJIT_SIM_INLINE double quiet(double x) {
+  return is_nan(x) ? double_of(bits_of(x) | 0x0008000000000000) : x;
+}
 
 /// .sat: into [+0, 1], NaN to +0.
 QUANTJIT_SIM_INLINE float saturate(float x) {

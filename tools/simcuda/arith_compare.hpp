@@ -8,7 +8,20 @@
 namespace quantjit::sim {
 
 enum class Compare : std::uint8_t {
-  kEq, kNe, kLt, kLe, kGt, kGe, kEqu, kNeu, kLtu, kLeu, kGtu, kGeu, kNum, kNan
+  kEq,
+  kNe,
+  kLt,
+  kLe,
+  kGt,
+  kGe,
+  kEqu,
+  kNeu,
+  kLtu,
+  kLeu,
+  kGtu,
+  kGeu,
+  kNum,
+  kNan
 };
 
 inline constexpr const char* kCompareNames[] = {".eq",  ".ne",  ".lt",  ".le",  ".gt",

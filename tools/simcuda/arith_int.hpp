@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "arith_bits.hpp"
+
 #include <limits>
 #include <type_traits>
-
-#include "arith_bits.hpp"
 
 // Integer instructions, one lane each.
 namespace quantjit::sim::inline QUANTJIT_SIM_ISA {
@@ -19,26 +19,32 @@ using Wide = std::conditional_t<(sizeof(T) < 4), std::uint32_t, Unsigned<T>>;
 /// The double-width type of T.
 template <class T>
 struct Twice;
+
 template <>
 struct Twice<std::int16_t> {
   using type = std::int32_t;
 };
+
 template <>
 struct Twice<std::uint16_t> {
   using type = std::uint32_t;
 };
+
 template <>
 struct Twice<std::int32_t> {
   using type = std::int64_t;
 };
+
 template <>
 struct Twice<std::uint32_t> {
   using type = std::uint64_t;
 };
+
 template <>
 struct Twice<std::int64_t> {
   __extension__ using type = __int128;
 };
+
 template <>
 struct Twice<std::uint64_t> {
   __extension__ using type = unsigned __int128;
@@ -102,7 +108,9 @@ QUANTJIT_SIM_INLINE std::int64_t low24(std::int32_t x) {
   return static_cast<std::int32_t>(static_cast<std::uint32_t>(x) << 8) >> 8;
 }
 
-QUANTJIT_SIM_INLINE std::int64_t low24(std::uint32_t x) { return x & 0xFFFFFF; }
+QUANTJIT_SIM_INLINE std::int64_t low24(std::uint32_t x) {
+  return x & 0xFFFFFF;
+}
 
 template <class T>
 QUANTJIT_SIM_INLINE T mul24_lo(T a, T b) {
@@ -141,7 +149,7 @@ QUANTJIT_SIM_INLINE T div_int(T a, T b) {
 template <class T>
 QUANTJIT_SIM_INLINE T rem_int(T a, T b) {
   if (b == 0) {
-    return a;
+    return static_cast<T>(~T{0});
   }
   if constexpr (std::is_signed_v<T>) {
     if (b == -1) {

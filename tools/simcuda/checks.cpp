@@ -7,13 +7,17 @@ namespace quantjit::sim {
 
 namespace {
 
-std::uint64_t load_tag(const std::uint64_t* at) { return __atomic_load_n(at, __ATOMIC_RELAXED); }
+std::uint64_t load_tag(const std::uint64_t* at) {
+  return __atomic_load_n(at, __ATOMIC_RELAXED);
+}
 
 void store_tag(std::uint64_t* at, std::uint64_t tag) {
   __atomic_store_n(at, tag, __ATOMIC_RELAXED);
 }
 
-std::uint8_t load_byte(const std::uint8_t* at) { return __atomic_load_n(at, __ATOMIC_RELAXED); }
+std::uint8_t load_byte(const std::uint8_t* at) {
+  return __atomic_load_n(at, __ATOMIC_RELAXED);
+}
 
 std::string count_text(std::uint64_t bytes) {
   return std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");
@@ -51,8 +55,7 @@ std::string writer_text(const Cta& cta, std::uint64_t tag) {
 }
 
 void check_byte(const Warp& warp, const Op& op, unsigned lane, const Allocation& at,
-                std::uint64_t offset, std::uint64_t before, std::uint64_t now,
-                std::uint8_t value) {
+                std::uint64_t offset, std::uint64_t before, std::uint64_t now, std::uint8_t value) {
   if (!unordered(*warp.cta, before, now) || load_byte(at.data + offset) == value) {
     return;
   }
@@ -101,8 +104,8 @@ void raise_unmapped(const Warp& warp, const Op& op, unsigned lane, std::uint64_t
 void raise_misaligned(const Warp& warp, const Op& op, unsigned lane, std::uint64_t address,
                       std::uint64_t bytes) {
   raise(warp, op, lane, FaultKind::kMisaligned,
-        "accesses " + count_text(bytes) + " at an address that is not a multiple of that",
-        address, warp.cta->launch->memory->describe(address));
+        "accesses " + count_text(bytes) + " at an address that is not a multiple of that", address,
+        warp.cta->launch->memory->describe(address));
 }
 
 void raise_uninitialized(const Warp& warp, const Op& op, unsigned lane, std::uint64_t address,
@@ -164,8 +167,8 @@ void forget_writers(const Allocation& at, std::uint64_t offset, unsigned bytes) 
   }
 }
 
-void note_early(const Warp& warp, const Op& op, const std::uint64_t* addresses,
-                std::uint32_t lanes, unsigned bytes, bool write) {
+void note_early(const Warp& warp, const Op& op, const std::uint64_t* addresses, std::uint32_t lanes,
+                unsigned bytes, bool write) {
   Launch& launch = *warp.cta->launch;
   const std::lock_guard lock(launch.mutex);
   EarlyAccess* last = nullptr;
@@ -218,8 +221,8 @@ std::string other_thread_text(const Warp& warp, const SharedMark& mark) {
 }
 
 [[noreturn]] void raise_shared_race(const Warp& warp, const Op& op, unsigned lane,
-                                    std::uint64_t offset, const SharedMark& mark,
-                                    const char* mine, const char* theirs) {
+                                    std::uint64_t offset, const SharedMark& mark, const char* mine,
+                                    const char* theirs) {
   raise(warp, op, lane, FaultKind::kRace,
         std::string(mine) + " shared memory that " + other_thread_text(warp, mark) + theirs +
             " since the last barrier",
@@ -230,12 +233,11 @@ void note_read(const Warp& warp, std::uint32_t thread, SharedMark& mark) {
   const std::uint32_t own_warp = thread / kLanes;
   std::uint16_t reader = static_cast<std::uint16_t>(thread);
   if (mark.epoch == warp.cta->epoch && mark.thread != thread) {
-    const std::uint32_t other = mark.thread == kSeveralWarps ? kNone
-                                : (mark.thread & kSeveralInWarp) != 0
-                                    ? (mark.thread & 0x7FFFU)
-                                    : mark.thread / kLanes;
-    reader = other == own_warp ? static_cast<std::uint16_t>(kSeveralInWarp | own_warp)
-                               : kSeveralWarps;
+    const std::uint32_t other = mark.thread == kSeveralWarps          ? kNone
+                                : (mark.thread & kSeveralInWarp) != 0 ? (mark.thread & 0x7FFFU)
+                                                                      : mark.thread / kLanes;
+    reader =
+        other == own_warp ? static_cast<std::uint16_t>(kSeveralInWarp | own_warp) : kSeveralWarps;
   }
   mark = {warp.cta->epoch, reader, static_cast<std::uint16_t>(warp.sync_epoch)};
 }

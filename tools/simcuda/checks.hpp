@@ -6,8 +6,8 @@
 // The slower side of memory checking: what is called when the fast test fails, or not often.
 namespace quantjit::sim {
 
-/// The allocation that holds [address, address + bytes), from the CTA's cache or the memory's table;
-/// null when there is none.
+/// The allocation that holds [address, address + bytes), from the CTA's cache or the memory's
+/// table; null when there is none.
 [[nodiscard]] const Allocation* lookup(Cta& cta, std::uint64_t address, std::uint64_t bytes);
 
 /// Reports an address that lookup() does not find.
@@ -40,7 +40,7 @@ void note_shared_store(Warp& warp, const Op& op, unsigned lane, std::uint64_t of
                        unsigned bytes, const std::uint8_t* values);
 
 /// Records accesses of lanes that have not passed griddepcontrol.wait.
-void note_early(const Warp& warp, const Op& op, const std::uint64_t* addresses,
-                std::uint32_t lanes, unsigned bytes, bool write);
+void note_early(const Warp& warp, const Op& op, const std::uint64_t* addresses, std::uint32_t lanes,
+                unsigned bytes, bool write);
 
 }  // namespace quantjit::sim

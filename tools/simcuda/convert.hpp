@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <limits>
-#include <type_traits>
-
 #include "arith_16.hpp"
 #include "arith_bits.hpp"
+
+#include <limits>
+#include <type_traits>
 
 // Conversions between number formats.
 namespace quantjit::sim::inline QUANTJIT_SIM_ISA {
@@ -52,7 +52,8 @@ QUANTJIT_SIM_INLINE double integral(double x) {
   return double_of(bits_of(r) | sign);
 }
 
-/// An integral value into an integer type, clamped to its range; NaN gives 0 (64 bit: the top bit).
+/// An integral value into an integer type, clamped to its range. NaN gives 0; the top bit alone for
+/// 64-bit integers and from f64.
 template <class I, class F>
 QUANTJIT_SIM_INLINE I clamp_to_int(F x) {
   using Limits = std::numeric_limits<I>;
@@ -63,7 +64,8 @@ QUANTJIT_SIM_INLINE I clamp_to_int(F x) {
   const bool below = x < kLowest;
   const bool nan = is_nan(x);
   const F safe = above || below || nan ? F{0} : x;
-  constexpr I kNan = sizeof(I) == 8 ? static_cast<I>(std::uint64_t{1} << 63) : I{0};
+  constexpr bool kTopBit = sizeof(I) == 8 || sizeof(F) == 8;
+  constexpr I kNan = kTopBit ? static_cast<I>(std::uint64_t{1} << (8 * sizeof(I) - 1)) : I{0};
   I r{};
   if constexpr (sizeof(I) < 4) {
     r = static_cast<I>(static_cast<std::int32_t>(safe));
@@ -94,8 +96,8 @@ QUANTJIT_SIM_INLINE I int_from_16(std::uint16_t x) {
 template <class I>
 QUANTJIT_SIM_INLINE double double_odd_from_int(I x) {
   if constexpr (sizeof(I) == 8) {
-    const auto high = static_cast<std::conditional_t<std::is_signed_v<I>, std::int32_t,
-                                                     std::uint32_t>>(x >> 32);
+    const auto high =
+        static_cast<std::conditional_t<std::is_signed_v<I>, std::int32_t, std::uint32_t>>(x >> 32);
     const auto low = static_cast<std::uint32_t>(x & 0xFFFFFFFF);
     return add_odd(static_cast<double>(high) * 4294967296.0, static_cast<double>(low));
   } else {
@@ -227,9 +229,8 @@ QUANTJIT_SIM_INLINE std::uint16_t ue8m0x2_from_f32(float a, float b) {
 
 template <Round R, bool SatFinite>
 QUANTJIT_SIM_INLINE std::uint16_t ue8m0x2_from_bf16x2(std::uint32_t a) {
-  return static_cast<std::uint16_t>(
-      ue8m0_from_f32<R, SatFinite>(float_of(a << 16)) |
-      (ue8m0_from_f32<R, SatFinite>(float_of(a & 0xFFFF0000)) << 8));
+  return static_cast<std::uint16_t>(ue8m0_from_f32<R, SatFinite>(float_of(a << 16)) |
+                                    (ue8m0_from_f32<R, SatFinite>(float_of(a & 0xFFFF0000)) << 8));
 }
 
 QUANTJIT_SIM_INLINE std::uint32_t bf16_from_ue8m0(std::uint32_t x) {

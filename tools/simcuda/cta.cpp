@@ -67,8 +67,8 @@ void release(Cta& cta, std::uint32_t id) {
   ++cta.epoch;
   bool resolved = false;
   for (const Warp& warp : cta.warps) {
-    resolved = resolved || (warp.state == WarpState::kAtBarrier && warp.barrier == id &&
-                            warp.resolved != 0);
+    resolved = resolved ||
+               (warp.state == WarpState::kAtBarrier && warp.barrier == id && warp.resolved != 0);
   }
   for (Warp& warp : cta.warps) {
     if (warp.state == WarpState::kAtBarrier && warp.barrier == id) {
@@ -237,7 +237,8 @@ bool run_cta(Cta& cta) {
     if (suspended) {
       return false;
     }
-    raise_barrier(*blocked, "waits at a barrier that the remaining threads of its block never reach");
+    raise_barrier(*blocked,
+                  "waits at a barrier that the remaining threads of its block never reach");
   }
 }
 

@@ -11,9 +11,17 @@ namespace {
 using U16 = std::uint16_t;
 using U32 = std::uint32_t;
 
-U16 low_half(U32 x) { return static_cast<U16>(x); }
-U16 high_half(U32 x) { return static_cast<U16>(x >> 16); }
-U32 join(U16 low, U16 high) { return U32{low} | (U32{high} << 16); }
+U16 low_half(U32 x) {
+  return static_cast<U16>(x);
+}
+
+U16 high_half(U32 x) {
+  return static_cast<U16>(x >> 16);
+}
+
+U32 join(U16 low, U16 high) {
+  return U32{low} | (U32{high} << 16);
+}
 
 template <U16 (*F)(U16)>
 U32 both1(U32 a) {
@@ -82,8 +90,8 @@ void register_extrema(InstructionSet& set, const char* modifiers, const char* xo
 
 template <class T, bool Ftz, double (*F)(double)>
 U16 approximate(U16 x) {
-  return finish16<T, Ftz, false>(
-      narrow<T, Round::kNearest>(static_cast<float>(F(operand16<T, Ftz>(x)))));
+  const std::uint16_t r = narrow<T, Round::kNearest>(static_cast<float>(F(operand16<T, Ftz>(x))));
+  return Ftz ? flush16<T>(r) : r;
 }
 
 // Comparisons of both halves: two predicates, or two numbers.

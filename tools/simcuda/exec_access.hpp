@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
-
 #include "arith_bits.hpp"
 #include "checks.hpp"
 #include "exec_lanes.hpp"
+
+#include <cstdint>
 
 // Address computation and the fast checks that every memory instruction shares.
 namespace quantjit::sim::inline QUANTJIT_SIM_ISA {

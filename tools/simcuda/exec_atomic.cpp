@@ -111,8 +111,7 @@ U64 update(const Op& op, bool global, U8* at, U64 value, U64 compare) {
   T old = __atomic_load_n(place, __ATOMIC_RELAXED);
   for (;;) {
     const T next = static_cast<T>(combine(op, global, old, value, compare));
-    if (__atomic_compare_exchange_n(place, &old, next, false, __ATOMIC_ACQ_REL,
-                                    __ATOMIC_ACQUIRE)) {
+    if (__atomic_compare_exchange_n(place, &old, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
       return old;
     }
   }
@@ -166,9 +165,9 @@ void run_atomic(Warp& warp, const Op& op, U32 mask) {
     const unsigned lane = first_lane(left);
     const U64 value = operand(warp, op.src[1], op.width, lane);
     const U64 compare = operand(warp, op.src[2], op.width, lane);
-    const bool shared = op.space == Space::kShared ||
-                        (op.space == Space::kGeneric &&
-                         (addresses[lane] & kWindowMask) == kSharedWindow);
+    const bool shared =
+        op.space == Space::kShared ||
+        (op.space == Space::kGeneric && (addresses[lane] & kWindowMask) == kSharedWindow);
     U8* const place = shared ? shared_place(warp, op, lane, addresses[lane] & ~kWindowMask)
                              : global_place(warp, op, lane, addresses);
     set_result(warp, op, lane, update_at(op, !shared, place, value, compare));
@@ -177,6 +176,8 @@ void run_atomic(Warp& warp, const Op& op, U32 mask) {
 
 }  // namespace
 
-void register_atomic(InstructionSet& set) { set.add({"$atom"}, "", run_atomic); }
+void register_atomic(InstructionSet& set) {
+  set.add({"$atom"}, "", run_atomic);
+}
 
 }  // namespace quantjit::sim::inline QUANTJIT_SIM_ISA

@@ -20,26 +20,26 @@ using U64 = std::uint64_t;
 
 /// The register type that holds an I: 8-bit values are extended to 16 bits.
 template <class I>
-using Held = std::conditional_t<sizeof(I) == 1,
-                                std::conditional_t<std::is_signed_v<I>, S16, U16>, I>;
+using Held =
+    std::conditional_t<sizeof(I) == 1, std::conditional_t<std::is_signed_v<I>, S16, U16>, I>;
 
 template <class I>
 constexpr const char* kLetter = sizeof(I) <= 2 ? "h" : (sizeof(I) == 4 ? "w" : "d");
 
 template <class I>
-constexpr const char* kName = std::is_signed_v<I>
-                                  ? (sizeof(I) == 1   ? ".s8"
-                                     : sizeof(I) == 2 ? ".s16"
-                                     : sizeof(I) == 4 ? ".s32"
-                                                      : ".s64")
-                                  : (sizeof(I) == 1   ? ".u8"
-                                     : sizeof(I) == 2 ? ".u16"
-                                     : sizeof(I) == 4 ? ".u32"
-                                                      : ".u64");
+constexpr const char* kName = std::is_signed_v<I> ? (sizeof(I) == 1   ? ".s8"
+                                                     : sizeof(I) == 2 ? ".s16"
+                                                     : sizeof(I) == 4 ? ".s32"
+                                                                      : ".s64")
+                                                  : (sizeof(I) == 1   ? ".u8"
+                                                     : sizeof(I) == 2 ? ".u16"
+                                                     : sizeof(I) == 4 ? ".u32"
+                                                                      : ".u64");
 
 /// "xy" for a one-letter destination and source.
 struct Signature {
   char text[3];
+
   Signature(const char* to, const char* from) : text{to[0], from[0], 0} {}
 };
 
@@ -53,11 +53,21 @@ Held<To> cast_saturated(Held<From> x) {
   return static_cast<Held<To>>(clamp_int<To>(static_cast<From>(x)));
 }
 
+/// Whether a To can be every From: then there is nothing to saturate, and no such spelling.
+template <class To, class From>
+constexpr bool holds() {
+  return std::is_signed_v<To> == std::is_signed_v<From>
+             ? sizeof(To) >= sizeof(From)
+             : std::is_signed_v<To> && sizeof(To) > sizeof(From);
+}
+
 template <class To, class From>
 void add_pair(InstructionSet& set) {
   const Signature sig(kLetter<To>, kLetter<From>);
   set.add({"cvt", kName<To>, kName<From>}, sig.text, Each<&cast<To, From>>::run);
-  set.add({"cvt.sat", kName<To>, kName<From>}, sig.text, Each<&cast_saturated<To, From>>::run);
+  if constexpr (!holds<To, From>()) {
+    set.add({"cvt.sat", kName<To>, kName<From>}, sig.text, Each<&cast_saturated<To, From>>::run);
+  }
 }
 
 template <class To>
@@ -116,13 +126,14 @@ void add_rounded(InstructionSet& set, const char* integral, const char* rounding
           Each<&from_f32<I, R, false>>::run);
   set.add({"cvt", integral, ".ftz.sat", name, ".f32"}, from_word.text,
           Each<&from_f32<I, R, true>>::run);
-  set.add({"cvt", integral, name, ".f64"}, Signature(letter, "e").text,
-          Each<&from_f64<I, R>>::run);
+  set.add({"cvt", integral, name, ".f64"}, Signature(letter, "e").text, Each<&from_f64<I, R>>::run);
   set.add({"cvt", integral, name, ".f16"}, from_half.text, Each<&from_16<I, Half, R>>::run);
-  set.add({"cvt", integral, name, ".bf16"}, from_half.text, Each<&from_16<I, Bfloat, R>>::run);
   set.add({"cvt", rounding, ".f32", name}, Signature("f", letter).text, Each<&to_f32<I, R>>::run);
   set.add({"cvt", rounding, ".f16", name}, to_half.text, Each<&to_16<I, Half, R>>::run);
-  set.add({"cvt", rounding, ".bf16", name}, to_half.text, Each<&to_16<I, Bfloat, R>>::run);
+  if constexpr (sizeof(I) > 1) {
+    set.add({"cvt", integral, name, ".bf16"}, from_half.text, Each<&from_16<I, Bfloat, R>>::run);
+    set.add({"cvt", rounding, ".bf16", name}, to_half.text, Each<&to_16<I, Bfloat, R>>::run);
+  }
   if constexpr (R == Round::kNearest) {
     set.add({"cvt.rn.f64", name}, Signature("e", letter).text, Each<&to_f64<I>>::run);
     if constexpr (sizeof(I) <= 4) {

@@ -18,7 +18,7 @@ constexpr bool kIsHalf = T::kInfinity == Half::kInfinity;
 
 template <Round R, bool Ftz, bool Sat>
 float integral_f32(float x) {
-  return finish_f32<Round::kNearest, Ftz, Sat>(integral<R>(flush_if<Ftz>(x)));
+  return finish_f32<Round::kNearest, Ftz, Sat>(flush_if<Ftz>(integral<R>(flush_if<Ftz>(x))));
 }
 
 template <bool Ftz, bool Sat>
@@ -28,17 +28,19 @@ float same_f32(float x) {
 
 template <Round R>
 double integral_f64(double x) {
-  return integral<R>(x);
+  return quiet(integral<R>(x));
 }
 
+/// NaN keeps its sign and the upper bits of its payload.
 template <Round R, bool Ftz, bool Sat>
 float from_f64(double x) {
-  return finish_f32<R, Ftz, Sat>(to_float<R>(x));
+  const float r = flush_if<Ftz>(to_float<R>(x));
+  return Sat ? saturate(r) : (is_nan(x) ? static_cast<float>(x) : r);
 }
 
 template <bool Ftz>
 double to_f64(float x) {
-  return static_cast<double>(flush_if<Ftz>(x));
+  return static_cast<double>(Ftz ? canonical(flush(x)) : x);
 }
 
 template <Round R>
@@ -71,14 +73,21 @@ double widen_f64(U16 x) {
   return static_cast<double>(widen<T>(x));
 }
 
+/// NaN keeps its sign and the upper bits of its payload.
 template <class T, Round R>
 U16 narrow_f64(double x) {
+  if (is_nan(x)) {
+    const U32 u = bits_of(static_cast<float>(x));
+    return static_cast<U16>((u >> 16 & 0x8000) | T::kInfinity |
+                            (u >> (kIsHalf<T> ? 13 : 16) & (kIsHalf<T> ? 0x3FFU : 0x7FU)));
+  }
   return narrow<T, R>(to_float_odd(x));
 }
 
 template <class T, Round R, bool Ftz, bool Sat>
 U16 narrow_f32(float x) {
-  return finish16<T, false, Sat>(narrow<T, R>(flush_if<Ftz>(x)));
+  const U16 r = narrow<T, R>(flush_if<Ftz>(x));
+  return Sat ? saturate16<T>(r) : r;
 }
 
 template <class To, class From, Round R>
@@ -92,15 +101,14 @@ U16 integral_16(U16 x) {
 }
 
 template <class T, Round R>
-void register_round_16(InstructionSet& set, const char* whole, const char* round,
-                       const char* type, const char* other) {
+void register_round_16(InstructionSet& set, const char* whole, const char* round, const char* type,
+                       const char* other) {
   using Other = std::conditional_t<kIsHalf<T>, Bfloat, Half>;
   set.add({"cvt", whole, type, type}, "hh", Each<&integral_16<T, R>>::run);
   set.add({"cvt", round, type, ".f32"}, "hf", Each<&narrow_f32<T, R, false, false>>::run);
   set.add({"cvt", round, ".ftz", type, ".f32"}, "hf", Each<&narrow_f32<T, R, true, false>>::run);
   set.add({"cvt", round, ".sat", type, ".f32"}, "hf", Each<&narrow_f32<T, R, false, true>>::run);
-  set.add({"cvt", round, ".ftz.sat", type, ".f32"}, "hf",
-          Each<&narrow_f32<T, R, true, true>>::run);
+  set.add({"cvt", round, ".ftz.sat", type, ".f32"}, "hf", Each<&narrow_f32<T, R, true, true>>::run);
   set.add({"cvt", round, type, ".f64"}, "he", Each<&narrow_f64<T, R>>::run);
   set.add({"cvt", round, type, other}, "hh", Each<&across<T, Other, R>>::run);
 }
@@ -154,8 +162,8 @@ void register_f8(InstructionSet& set, const char* type) {
 template <Round R, bool SatFinite>
 void register_ue8m0(InstructionSet& set, const char* round) {
   const char* finite = SatFinite ? ".satfinite" : "";
-  set.add({"cvt", round, finite, ".ue8m0x2.f32"}, "hff",
-          Each<&ue8m0x2_from_f32<R, SatFinite>>::run, 100, true);
+  set.add({"cvt", round, finite, ".ue8m0x2.f32"}, "hff", Each<&ue8m0x2_from_f32<R, SatFinite>>::run,
+          100, true);
   set.add({"cvt", round, finite, ".ue8m0x2.bf16x2"}, "hw",
           Each<&ue8m0x2_from_bf16x2<R, SatFinite>>::run, 100, true);
 }

@@ -123,6 +123,7 @@ void register_compares(InstructionSet& set, std::integer_sequence<int, I...>) {
 
 enum class Test : std::uint8_t { kFinite, kInfinite, kNumber, kNotANumber, kNormal, kSubnormal };
 
+/// Zeros count as normal.
 template <Test Which>
 bool testp(float x) {
   const U32 u = bits_of(x) & 0x7FFFFFFF;
@@ -131,7 +132,7 @@ bool testp(float x) {
     case Test::kInfinite: return u == 0x7F800000;
     case Test::kNumber: return u <= 0x7F800000;
     case Test::kNotANumber: return u > 0x7F800000;
-    case Test::kNormal: return u >= 0x00800000 && u < 0x7F800000;
+    case Test::kNormal: return u == 0 || (u >= 0x00800000 && u < 0x7F800000);
     case Test::kSubnormal: return u != 0 && u < 0x00800000;
   }
   return false;

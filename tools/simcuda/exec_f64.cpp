@@ -1,24 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cmath>
-
 #include "arith_compare.hpp"
 #include "exec_groups.hpp"
 #include "exec_lanes.hpp"
+
+#include <cmath>
 
 namespace quantjit::sim::inline QUANTJIT_SIM_ISA {
 namespace {
 
 using U64 = std::uint64_t;
 
-double add(double a, double b) { return a + b; }
-double sub(double a, double b) { return a - b; }
-double mul(double a, double b) { return a * b; }
-double div(double a, double b) { return a / b; }
-double rcp(double a) { return 1.0 / a; }
-double root(double a) { return std::sqrt(a); }
-double fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
-double absolute(double a) { return double_of(bits_of(a) & 0x7FFFFFFFFFFFFFFF); }
-double negate(double a) { return double_of(bits_of(a) ^ 0x8000000000000000); }
+/// Of two NaN operands the second is the result, quiet and otherwise unchanged.
+double pick_nan(double r, double a, double b) {
+  return is_nan(b) ? quiet(b) : (is_nan(a) ? quiet(a) : r);
+}
+
+double add(double a, double b) {
+  return pick_nan(a + b, a, b);
+}
+
+double sub(double a, double b) {
+  return pick_nan(a - b, a, b);
+}
+
+double mul(double a, double b) {
+  return pick_nan(a * b, a, b);
+}
+
+double div(double a, double b) {
+  return a / b;
+}
+
+double rcp(double a) {
+  return 1.0 / a;
+}
+
+double root(double a) {
+  return std::sqrt(a);
+}
+
+/// The factor b goes before the addend c, and that before a.
+double fma(double a, double b, double c) {
+  return pick_nan(pick_nan(__builtin_fma(a, b, c), a, c), 0.0, b);
+}
+
+double absolute(double a) {
+  return is_nan(a) ? quiet(a) : double_of(bits_of(a) & 0x7FFFFFFFFFFFFFFF);
+}
+
+double negate(double a) {
+  return is_nan(a) ? quiet(a) : double_of(bits_of(a) ^ 0x8000000000000000);
+}
 
 double copysign(double sign, double magnitude) {
   return double_of((bits_of(magnitude) & 0x7FFFFFFFFFFFFFFF) |
@@ -27,12 +59,12 @@ double copysign(double sign, double magnitude) {
 
 double minimum(double a, double b) {
   const double ordered = a == b ? double_of(bits_of(a) | bits_of(b)) : (a < b ? a : b);
-  return is_nan(a) ? b : (is_nan(b) ? a : ordered);
+  return is_nan(a) ? quiet(b) : (is_nan(b) ? a : ordered);
 }
 
 double maximum(double a, double b) {
   const double ordered = a == b ? double_of(bits_of(a) & bits_of(b)) : (a > b ? a : b);
-  return is_nan(a) ? b : (is_nan(b) ? a : ordered);
+  return is_nan(a) ? quiet(b) : (is_nan(b) ? a : ordered);
 }
 
 template <Compare C>

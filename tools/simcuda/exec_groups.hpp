@@ -4,7 +4,8 @@
 #include "arith_bits.hpp"
 #include "instructions.hpp"
 
-// The groups of instructions. Every file that defines one is compiled once per host instruction set.
+// The groups of instructions. Every file that defines one is compiled once per host instruction
+// set.
 namespace quantjit::sim::inline QUANTJIT_SIM_ISA {
 
 void register_int(InstructionSet& set);

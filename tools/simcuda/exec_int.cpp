@@ -17,8 +17,7 @@ template <class T>
 constexpr const char* kSignatures[5] = {
     sizeof(T) == 2 ? "hh" : (sizeof(T) == 4 ? "ww" : "dd"),
     sizeof(T) == 2 ? "hhh" : (sizeof(T) == 4 ? "www" : "ddd"),
-    sizeof(T) == 2 ? "hhhh" : (sizeof(T) == 4 ? "wwww" : "dddd"),
-    sizeof(T) == 2 ? "whh" : "dww",
+    sizeof(T) == 2 ? "hhhh" : (sizeof(T) == 4 ? "wwww" : "dddd"), sizeof(T) == 2 ? "whh" : "dww",
     sizeof(T) == 2 ? "whhw" : "dwwd"};
 
 template <class T>
@@ -75,22 +74,27 @@ template <class T>
 bool equal(T a, T b) {
   return a == b;
 }
+
 template <class T>
 bool not_equal(T a, T b) {
   return a != b;
 }
+
 template <class T>
 bool less(T a, T b) {
   return a < b;
 }
+
 template <class T>
 bool less_equal(T a, T b) {
   return a <= b;
 }
+
 template <class T>
 bool greater(T a, T b) {
   return a > b;
 }
+
 template <class T>
 bool greater_equal(T a, T b) {
   return a >= b;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
-#include <type_traits>
-#include <utility>
-
 #include "arith_bits.hpp"
 #include "instructions.hpp"
 #include "warp.hpp"
+
+#include <cstdint>
+#include <type_traits>
+#include <utility>
 
 #if defined(__clang__)
 #define QUANTJIT_SIM_LANE_LOOP _Pragma("clang loop vectorize(assume_safety)")
@@ -28,15 +28,19 @@ inline constexpr std::uint32_t kLaneBit[kLanes] = {
 template <class T>
 struct Input {
   const T* values;
+
   QUANTJIT_SIM_INLINE Input(const Warp& warp, std::uint32_t slot)
       : values(warp.lanes<const T>(slot)) {}
+
   QUANTJIT_SIM_INLINE T operator[](unsigned lane) const { return values[lane]; }
 };
 
 template <>
 struct Input<bool> {
   std::uint32_t mask;
+
   QUANTJIT_SIM_INLINE Input(const Warp& warp, std::uint32_t slot) : mask(warp.predicate(slot)) {}
+
   QUANTJIT_SIM_INLINE bool operator[](unsigned lane) const { return (mask & kLaneBit[lane]) != 0; }
 };
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <type_traits>
-
 #include "exec_access.hpp"
 #include "exec_groups.hpp"
 
-// Loads and stores. Simulated memory is accessed with relaxed atomics: kernels may store equal bytes
-// from several threads.
+#include <type_traits>
+
+// Loads and stores. Simulated memory is accessed with relaxed atomics: kernels may store equal
+// bytes from several threads.
 namespace quantjit::sim::inline QUANTJIT_SIM_ISA {
 namespace {
 
@@ -136,8 +136,8 @@ void load_near(Warp& warp, const Op& op, U32 mask, const U64 (&addresses)[kLanes
   const Flat flat = flat_memory(warp, space);
   for (U32 left = mask; left != 0; left &= left - 1) {
     const unsigned lane = first_lane(left);
-    load_lane<T, R>(
-        to, lane, flat_address(warp, op, lane, flat, addresses[lane] & ~kWindowMask, bytes));
+    load_lane<T, R>(to, lane,
+                    flat_address(warp, op, lane, flat, addresses[lane] & ~kWindowMask, bytes));
   }
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <chrono>
-
 #include "exec_groups.hpp"
 #include "exec_lanes.hpp"
 #include "special_registers.hpp"
+
+#include <chrono>
 
 // Moves, vector packing, address windows, special registers and what has no effect here.
 namespace quantjit::sim::inline QUANTJIT_SIM_ISA {
@@ -18,8 +18,13 @@ T same(T x) {
   return x;
 }
 
-U32 pack_2x16(U16 a, U16 b) { return U32{a} | (U32{b} << 16); }
-U64 pack_2x32(U32 a, U32 b) { return U64{a} | (U64{b} << 32); }
+U32 pack_2x16(U16 a, U16 b) {
+  return U32{a} | (U32{b} << 16);
+}
+
+U64 pack_2x32(U32 a, U32 b) {
+  return U64{a} | (U64{b} << 32);
+}
 
 U64 pack_4x16(U16 a, U16 b, U16 c, U16 d) {
   return pack_2x32(pack_2x16(a, b), pack_2x16(c, d));
@@ -36,9 +41,17 @@ To resize(From x) {
 }
 
 /// Adds or takes away the window of an address space; null stays null for neither.
-U64 into_window(U64 x, U64 window) { return x | window; }
-U64 out_of_window(U64 x) { return x & ~kWindowMask; }
-bool is_in_window(U64 x, U64 window) { return (x & kWindowMask) == window; }
+U64 into_window(U64 x, U64 window) {
+  return x | window;
+}
+
+U64 out_of_window(U64 x) {
+  return x & ~kWindowMask;
+}
+
+bool is_in_window(U64 x, U64 window) {
+  return (x & kWindowMask) == window;
+}
 
 U64 now() {
   return static_cast<U64>(std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -46,7 +59,9 @@ U64 now() {
                               .count());
 }
 
-U32 pick(const Dim3& dim, unsigned axis) { return axis == 0 ? dim.x : (axis == 1 ? dim.y : dim.z); }
+U32 pick(const Dim3& dim, unsigned axis) {
+  return axis == 0 ? dim.x : (axis == 1 ? dim.y : dim.z);
+}
 
 U64 warp_value(const Warp& warp, Special which) {
   const Launch& launch = *warp.cta->launch;

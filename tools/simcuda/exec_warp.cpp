@@ -28,8 +28,7 @@ void check_members(const Warp& warp, const Op& op, U32 mask, const U32* members)
   }
   const unsigned absent = first_lane(members[lane] & warp.live & ~mask);
   raise(warp, op, lane, FaultKind::kInactiveLane,
-        "names lane " + std::to_string(absent) +
-            " in its member mask, which is not active here");
+        "names lane " + std::to_string(absent) + " in its member mask, which is not active here");
 }
 
 enum class Shuffle : std::uint8_t { kUp, kDown, kButterfly, kIndex };
@@ -174,12 +173,29 @@ void run_reduce(Warp& warp, const Op& op, U32 mask) {
   }
 }
 
-U32 add(U32 a, U32 b) { return a + b; }
-U32 bit_and(U32 a, U32 b) { return a & b; }
-U32 bit_or(U32 a, U32 b) { return a | b; }
-U32 bit_xor(U32 a, U32 b) { return a ^ b; }
-U32 min_unsigned(U32 a, U32 b) { return a < b ? a : b; }
-U32 max_unsigned(U32 a, U32 b) { return a > b ? a : b; }
+U32 add(U32 a, U32 b) {
+  return a + b;
+}
+
+U32 bit_and(U32 a, U32 b) {
+  return a & b;
+}
+
+U32 bit_or(U32 a, U32 b) {
+  return a | b;
+}
+
+U32 bit_xor(U32 a, U32 b) {
+  return a ^ b;
+}
+
+U32 min_unsigned(U32 a, U32 b) {
+  return a < b ? a : b;
+}
+
+U32 max_unsigned(U32 a, U32 b) {
+  return a > b ? a : b;
+}
 
 U32 min_signed(U32 a, U32 b) {
   return static_cast<std::int32_t>(a) < static_cast<std::int32_t>(b) ? a : b;

@@ -16,6 +16,7 @@ struct Dim3 {
 
   /// x * y * z, without overflow for every legal grid.
   [[nodiscard]] std::uint64_t count() const { return std::uint64_t{x} * y * z; }
+
   friend bool operator==(const Dim3&, const Dim3&) = default;
 };
 
@@ -58,7 +59,9 @@ struct Fault {
 class FaultError : public std::exception {
  public:
   explicit FaultError(Fault fault) : fault_(std::move(fault)) {}
+
   [[nodiscard]] const char* what() const noexcept override { return fault_.message.c_str(); }
+
   [[nodiscard]] const Fault& fault() const noexcept { return fault_; }
 
  private:

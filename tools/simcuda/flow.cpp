@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "flow.hpp"
 
-#include <algorithm>
-
 #include "lower.hpp"
+
+#include <algorithm>
 
 namespace quantjit::sim {
 

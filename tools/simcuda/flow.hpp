@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "program.hpp"
+
 #include <cstdint>
 #include <vector>
-
-#include "program.hpp"
 
 namespace quantjit::sim {
 

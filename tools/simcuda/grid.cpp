@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "grid.hpp"
 
+#include "cta.hpp"
+
 #include <algorithm>
 #include <cfenv>
 #include <chrono>
@@ -10,8 +12,6 @@
 #include <string>
 #include <thread>
 #include <utility>
-
-#include "cta.hpp"
 
 namespace quantjit::sim {
 
@@ -29,7 +29,9 @@ class FloatEnvironment {
     std::fegetenv(&saved_);
     std::fesetenv(FE_DFL_ENV);
   }
+
   ~FloatEnvironment() { std::fesetenv(&saved_); }
+
   FloatEnvironment(const FloatEnvironment&) = delete;
   FloatEnvironment& operator=(const FloatEnvironment&) = delete;
 
@@ -52,8 +54,8 @@ std::uint64_t mix(std::uint64_t x) {
   throw FaultError(std::move(fault));
 }
 
-void check_geometry(const Kernel& kernel, const Dim3& grid, const Dim3& block,
-                    std::uint32_t shared, std::size_t parameters) {
+void check_geometry(const Kernel& kernel, const Dim3& grid, const Dim3& block, std::uint32_t shared,
+                    std::size_t parameters) {
   if (grid.count() == 0 || grid.x > 0x7FFFFFFF || grid.y > 65535 || grid.z > 65535) {
     refuse(kernel, "grid " + to_string(grid) + " is outside of (2147483647,65535,65535)");
   }
@@ -70,8 +72,8 @@ void check_geometry(const Kernel& kernel, const Dim3& grid, const Dim3& block,
                        std::to_string(kernel.max_threads) + ")");
   }
   if (shared > kMaxShared) {
-    refuse(kernel, std::to_string(shared) + " bytes of shared memory exceed " +
-                       std::to_string(kMaxShared));
+    refuse(kernel,
+           std::to_string(shared) + " bytes of shared memory exceed " + std::to_string(kMaxShared));
   }
   if (parameters != kernel.parameter_bytes) {
     refuse(kernel, "its parameters take " + std::to_string(kernel.parameter_bytes) +
@@ -79,7 +81,9 @@ void check_geometry(const Kernel& kernel, const Dim3& grid, const Dim3& block,
   }
 }
 
-std::uint32_t align_up(std::uint32_t value, std::uint32_t to) { return (value + to - 1) / to * to; }
+std::uint32_t align_up(std::uint32_t value, std::uint32_t to) {
+  return (value + to - 1) / to * to;
+}
 
 }  // namespace
 
@@ -200,8 +204,8 @@ void Grid::State::resume() {
 }
 
 Grid::Grid(std::shared_ptr<const Image> image, const Kernel& kernel, Dim3 grid, Dim3 block,
-           std::uint32_t dynamic_shared_bytes, std::vector<std::uint8_t> parameters,
-           Memory& memory, const GridOptions& options)
+           std::uint32_t dynamic_shared_bytes, std::vector<std::uint8_t> parameters, Memory& memory,
+           const GridOptions& options)
     : state_(std::make_unique<State>()) {
   const std::uint32_t shared =
       dynamic_shared_bytes > kMaxShared
@@ -216,8 +220,8 @@ Grid::Grid(std::shared_ptr<const Image> image, const Kernel& kernel, Dim3 grid, 
   launch.memory = &memory;
   launch.constants = kernel.program->constants;
   for (const Relocation& r : kernel.program->relocations) {
-    const std::uint64_t value = state_->image->addresses().at(r.variable) +
-                                static_cast<std::uint64_t>(r.addend);
+    const std::uint64_t value =
+        state_->image->addresses().at(r.variable) + static_cast<std::uint64_t>(r.addend);
     for (unsigned lane = 0; lane < kLanes; ++lane) {
       std::memcpy(launch.constants.data() + r.offset + lane * sizeof value, &value, sizeof value);
     }
@@ -295,7 +299,9 @@ std::optional<Fault> Grid::run() {
   return s.fault;
 }
 
-const std::vector<EarlyAccess>& Grid::early_accesses() const { return state_->launch.early; }
+const std::vector<EarlyAccess>& Grid::early_accesses() const {
+  return state_->launch.early;
+}
 
 Fault Grid::early_access_fault(const EarlyAccess& access, std::string_view predecessor) const {
   const Launch& launch = state_->launch;
@@ -321,7 +327,9 @@ Fault Grid::early_access_fault(const EarlyAccess& access, std::string_view prede
   return fault;
 }
 
-std::uint64_t Grid::ctas_without_wait() const { return state_->launch.ctas_without_wait.load(); }
+std::uint64_t Grid::ctas_without_wait() const {
+  return state_->launch.ctas_without_wait.load();
+}
 
 Fault Grid::missing_wait_fault() const {
   const Launch& launch = state_->launch;
@@ -336,15 +344,21 @@ Fault Grid::missing_wait_fault() const {
   return fault;
 }
 
-bool Grid::launched_dependents() const { return state_->launch.launched_dependents.load(); }
+bool Grid::launched_dependents() const {
+  return state_->launch.launched_dependents.load();
+}
 
 bool Grid::wrote(std::uint64_t address, std::uint64_t bytes) const {
   return state_->launch.memory->written_by(address, bytes, state_->launch.first_serial,
                                            state_->launch.ctas);
 }
 
-const GridStats& Grid::stats() const { return state_->stats; }
+const GridStats& Grid::stats() const {
+  return state_->stats;
+}
 
-const Kernel& Grid::kernel() const { return state_->kernel; }
+const Kernel& Grid::kernel() const {
+  return state_->kernel;
+}
 
 }  // namespace quantjit::sim

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "fault.hpp"
+#include "memory.hpp"
+#include "module.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string_view>
 #include <vector>
-
-#include "fault.hpp"
-#include "memory.hpp"
-#include "module.hpp"
 
 namespace quantjit::sim {
 
@@ -25,8 +25,10 @@ class Image {
   Image& operator=(const Image&) = delete;
 
   [[nodiscard]] const Module& module() const { return *module_; }
+
   /// The device address of a variable, 0 when there is none of that name.
   [[nodiscard]] std::uint64_t address(std::string_view name) const;
+
   /// Addresses in the order of Module::variables().
   [[nodiscard]] const std::vector<std::uint64_t>& addresses() const { return addresses_; }
 
@@ -67,8 +69,8 @@ struct GridStats {
 
 /// One launch of one kernel.
 ///
-/// Not thread-safe: one thread drives a Grid. Different grids may run at the same time on one Memory
-/// if their accesses do not conflict.
+/// Not thread-safe: one thread drives a Grid. Different grids may run at the same time on one
+/// Memory if their accesses do not conflict.
 class Grid {
  public:
   /// `parameters` is the kernel's parameter block (Kernel::parameter_bytes long). Throws FaultError
@@ -80,9 +82,9 @@ class Grid {
   Grid(const Grid&) = delete;
   Grid& operator=(const Grid&) = delete;
 
-  /// Starts a seeded random subset of the CTAs (about `fraction` of them, `limit` at most: they stay
-  /// resident) and executes each up to its first griddepcontrol.wait, where it is suspended. CTAs
-  /// that finish without waiting are finished. May be called once, before run().
+  /// Starts a seeded random subset of the CTAs (about `fraction` of them, `limit` at most: they
+  /// stay resident) and executes each up to its first griddepcontrol.wait, where it is suspended.
+  /// CTAs that finish without waiting are finished. May be called once, before run().
   void run_until_dependency_wait(double fraction, std::size_t limit = 64);
 
   /// Executes everything that is left. The first fault (also one met before the wait) ends the

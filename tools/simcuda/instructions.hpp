@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "program.hpp"
+
 #include <initializer_list>
 #include <map>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "program.hpp"
 
 namespace quantjit::sim {
 
@@ -32,6 +32,7 @@ class InstructionSet {
            unsigned min_sm = 0, bool specific = false);
   /// Null when there is none. Several may differ in their operand count.
   [[nodiscard]] const Instruction* find(std::string_view name, std::size_t operand_count) const;
+
   [[nodiscard]] const std::multimap<std::string, Instruction, std::less<>>& all() const {
     return entries_;
   }
@@ -42,7 +43,7 @@ class InstructionSet {
 
 /// Handlers for memory and warp-level operations, chosen by the decoder.
 struct SpecialHandlers {
-  Handler load[6] = {};   ///< by log2 of the element width (1, 2, 4, 8, 16 bytes)
+  Handler load[6] = {};  ///< by log2 of the element width (1, 2, 4, 8, 16 bytes)
   Handler store[6] = {};
   Handler atomic = nullptr;
 };

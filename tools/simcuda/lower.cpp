@@ -10,7 +10,9 @@ namespace {
 
 constexpr std::uint32_t kMaxDepth = 32;
 
-std::uint64_t align_up(std::uint64_t value, std::uint64_t to) { return (value + to - 1) / to * to; }
+std::uint64_t align_up(std::uint64_t value, std::uint64_t to) {
+  return (value + to - 1) / to * to;
+}
 
 }  // namespace
 
@@ -52,8 +54,7 @@ void Lowering::place_shared(const ptx::DeclaredVariable& variable, Placement& pl
   if (variable.dynamic) {
     return;  // resolved when it is read: its place depends on all sized variables
   }
-  draft_.shared_bytes =
-      static_cast<std::uint32_t>(align_up(draft_.shared_bytes, variable.align));
+  draft_.shared_bytes = static_cast<std::uint32_t>(align_up(draft_.shared_bytes, variable.align));
   placement = {Space::kShared, draft_.shared_bytes, variable.bytes};
   draft_.shared_bytes += static_cast<std::uint32_t>(variable.bytes);
 }

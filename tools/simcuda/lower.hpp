@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "instructions.hpp"
+#include "program.hpp"
+#include "ptx.hpp"
+
 #include <cstdint>
 #include <map>
 #include <string>
@@ -8,19 +12,15 @@
 #include <utility>
 #include <vector>
 
-#include "instructions.hpp"
-#include "program.hpp"
-#include "ptx.hpp"
-
 namespace quantjit::sim {
 
 /// A kernel on its way to a Program: operands of ops are still virtual registers (or constant
 /// slots), and branch targets are label numbers.
 struct Draft {
   Program program;
-  std::vector<unsigned> registers;           ///< bits of each virtual register
-  std::vector<bool> list_is_written;         ///< per op: its list holds destinations
-  std::vector<std::uint32_t> labels;         ///< op index of each label
+  std::vector<unsigned> registers;    ///< bits of each virtual register
+  std::vector<bool> list_is_written;  ///< per op: its list holds destinations
+  std::vector<std::uint32_t> labels;  ///< op index of each label
   std::uint32_t local_bytes = 0;
   std::uint32_t shared_bytes = 0;
   bool has_dependency_wait = false;
@@ -54,6 +54,7 @@ struct Instance {
 class Lowering {
  public:
   Lowering(const ptx::Text& text, const InstructionSet& set) : text_(text), set_(set) {}
+
   [[nodiscard]] Draft lower(const ptx::Function& kernel, const std::vector<Parameter>& parameters);
 
  private:

@@ -47,8 +47,7 @@ std::uint32_t Lowering::label(const std::string& name, std::uint32_t scope) cons
 }
 
 void Lowering::lower_branch(const ptx::Instruction& instruction) {
-  if (instruction.operands.size() != 1 ||
-      instruction.operands[0].kind != ptx::OperandKind::kName) {
+  if (instruction.operands.size() != 1 || instruction.operands[0].kind != ptx::OperandKind::kName) {
     fail("unknown form of a branch");
   }
   const std::uint32_t target = label(instruction.operands[0].name, instruction.scope);
@@ -58,8 +57,7 @@ void Lowering::lower_branch(const ptx::Instruction& instruction) {
 }
 
 void Lowering::lower_indexed_branch(const ptx::Instruction& instruction) {
-  if (instruction.operands.size() != 2 ||
-      instruction.operands[1].kind != ptx::OperandKind::kName) {
+  if (instruction.operands.size() != 2 || instruction.operands[1].kind != ptx::OperandKind::kName) {
     fail("unknown form of an indexed branch");
   }
   for (const ptx::TargetList& list : instance_->function->target_lists) {
@@ -136,7 +134,7 @@ void Lowering::lower_call(const ptx::Instruction& instruction) {
   ++at;
   const std::vector<ptx::Operand>& arguments =
       at < operands.size() && operands[at].kind == ptx::OperandKind::kList ? operands[at++].items
-                                                                          : none;
+                                                                           : none;
   if (at != operands.size() || results.size() != function.results.size() ||
       arguments.size() != function.parameters.size()) {
     fail("call that does not match the function");

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <map>
-#include <set>
-
 #include "atomics.hpp"
 #include "lower.hpp"
+
+#include <map>
+#include <set>
 
 namespace quantjit::sim {
 
@@ -11,20 +11,22 @@ namespace {
 
 using Names = std::set<std::string_view>;
 
-const Names kLoadHints = {"weak", "ca", "cg", "cs", "lu", "cv", "nc", "cta", "cluster", "gpu", "sys"};
+const Names kLoadHints = {"weak", "ca",  "cg",      "cs",  "lu", "cv",
+                          "nc",   "cta", "cluster", "gpu", "sys"};
 const Names kStoreHints = {"weak", "wb", "cg", "cs", "wt", "cta", "cluster", "gpu", "sys"};
 const Names kStrong = {"volatile", "relaxed", "acquire", "release", "mmio", "acq_rel"};
-const Names kCacheHints = {"L1::evict_normal", "L1::evict_unchanged", "L1::evict_first",
-                           "L1::evict_last",   "L1::no_allocate",     "L2::evict_normal",
-                           "L2::evict_first",  "L2::evict_last",      "L2::64B",
-                           "L2::128B",         "L2::256B"};
+const Names kCacheHints = {"L1::evict_normal", "L1::evict_unchanged",
+                           "L1::evict_first",  "L1::evict_last",
+                           "L1::no_allocate",  "L2::evict_normal",
+                           "L2::evict_first",  "L2::evict_last",
+                           "L2::64B",          "L2::128B",
+                           "L2::256B"};
 
 bool read_space(std::string_view part, Space& space) {
   static const std::map<std::string_view, Space> kSpaces = {
-      {"global", Space::kGlobal},       {"const", Space::kConst},
-      {"shared", Space::kShared},       {"shared::cta", Space::kShared},
-      {"local", Space::kLocal},         {"param", Space::kParam},
-      {"param::entry", Space::kParam},  {"param::func", Space::kParam}};
+      {"global", Space::kGlobal},      {"const", Space::kConst},      {"shared", Space::kShared},
+      {"shared::cta", Space::kShared}, {"local", Space::kLocal},      {"param", Space::kParam},
+      {"param::entry", Space::kParam}, {"param::func", Space::kParam}};
   const auto it = kSpaces.find(part);
   if (it == kSpaces.end()) {
     return false;
@@ -36,14 +38,16 @@ bool read_space(std::string_view part, Space& space) {
 /// Bytes of a memory element type, 0 when it is none.
 unsigned element_bytes(std::string_view type) {
   static const std::map<std::string_view, unsigned> kTypes = {
-      {"b8", 1},  {"u8", 1},  {"s8", 1},  {"b16", 2}, {"u16", 2}, {"s16", 2}, {"f16", 2},
-      {"b32", 4}, {"u32", 4}, {"s32", 4}, {"f32", 4}, {"b64", 8}, {"u64", 8}, {"s64", 8},
-      {"f64", 8}, {"b128", 16}};
+      {"b8", 1},  {"u8", 1},  {"s8", 1},  {"b16", 2},  {"u16", 2}, {"s16", 2},
+      {"f16", 2}, {"b32", 4}, {"u32", 4}, {"s32", 4},  {"f32", 4}, {"b64", 8},
+      {"u64", 8}, {"s64", 8}, {"f64", 8}, {"b128", 16}};
   const auto it = kTypes.find(type);
   return it == kTypes.end() ? 0 : it->second;
 }
 
-char letter_of(unsigned bits) { return bits == 16 ? 'h' : (bits == 32 ? 'w' : 'd'); }
+char letter_of(unsigned bits) {
+  return bits == 16 ? 'h' : (bits == 32 ? 'w' : 'd');
+}
 
 }  // namespace
 
@@ -177,8 +181,7 @@ void Lowering::set_address(Op& op, const ptx::Operand& operand) {
 }
 
 Op& Lowering::emit_access(const char* verb, const Access& access, char letter, bool written_to,
-                          const std::vector<std::uint32_t>& elements,
-                          const ptx::Operand& address) {
+                          const std::vector<std::uint32_t>& elements, const ptx::Operand& address) {
   const unsigned bytes = access.bytes == 16 ? 8 : access.bytes;
   const std::string name = verb + std::to_string(bytes * 8) + "." + letter;
   Op draft;
@@ -218,10 +221,10 @@ void Lowering::lower_store(const ptx::Instruction& instruction, const Parts& par
 
 void Lowering::lower_atomic(const ptx::Instruction& instruction, const Parts& parts) {
   static const std::map<std::string_view, AtomicOperation> kOperations = {
-      {"add", AtomicOperation::kAdd}, {"min", AtomicOperation::kMin},
-      {"max", AtomicOperation::kMax}, {"inc", AtomicOperation::kInc},
-      {"dec", AtomicOperation::kDec}, {"and", AtomicOperation::kAnd},
-      {"or", AtomicOperation::kOr},   {"xor", AtomicOperation::kXor},
+      {"add", AtomicOperation::kAdd},   {"min", AtomicOperation::kMin},
+      {"max", AtomicOperation::kMax},   {"inc", AtomicOperation::kInc},
+      {"dec", AtomicOperation::kDec},   {"and", AtomicOperation::kAnd},
+      {"or", AtomicOperation::kOr},     {"xor", AtomicOperation::kXor},
       {"exch", AtomicOperation::kExch}, {"cas", AtomicOperation::kCas}};
   static const std::map<std::string_view, std::pair<AtomicType, unsigned>> kTypes = {
       {"b16", {AtomicType::kUnsigned, 2}}, {"b32", {AtomicType::kUnsigned, 4}},
@@ -251,8 +254,8 @@ void Lowering::lower_atomic(const ptx::Instruction& instruction, const Parts& pa
     fail("unknown instruction");
   }
   const bool is_float = type->second.first >= AtomicType::kF32;
-  const bool is_scalar_float = type->second.first == AtomicType::kF32 ||
-                               type->second.first == AtomicType::kF64;
+  const bool is_scalar_float =
+      type->second.first == AtomicType::kF32 || type->second.first == AtomicType::kF64;
   const bool only_add = operation == static_cast<int>(AtomicOperation::kAdd);
   const bool extremum = operation == static_cast<int>(AtomicOperation::kMin) ||
                         operation == static_cast<int>(AtomicOperation::kMax);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cstring>
-
 #include "lower.hpp"
 #include "special_registers.hpp"
+
+#include <cstring>
 
 namespace quantjit::sim {
 
@@ -23,9 +23,8 @@ unsigned letter_bits(char letter) {
 }  // namespace
 
 unsigned Lowering::bits_of(const ptx::Operand& operand) const {
-  return operand.kind == ptx::OperandKind::kRegister
-             ? instance_->function->registers[operand.index]
-             : 0;
+  return operand.kind == ptx::OperandKind::kRegister ? instance_->function->registers[operand.index]
+                                                     : 0;
 }
 
 std::uint32_t Lowering::register_of(const ptx::Operand& operand) const {

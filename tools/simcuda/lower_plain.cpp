@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <set>
-
 #include "lower.hpp"
+
+#include <set>
 
 namespace quantjit::sim {
 
 namespace {
 
-char letter_of(unsigned bits) { return bits == 16 ? 'h' : (bits == 32 ? 'w' : 'd'); }
+char letter_of(unsigned bits) {
+  return bits == 16 ? 'h' : (bits == 32 ? 'w' : 'd');
+}
 
 /// Bits of an integer type name without its dot; 0 when it is none.
 unsigned integer_bits(std::string_view type) {
@@ -134,8 +136,8 @@ bool Lowering::lower_cvt(const ptx::Instruction& instruction, const Parts& parts
     emit(known->run, narrow, {source});
     unguarded_ = false;
     const char* extend = to_type[0] == 's' ? "$sext." : "$zext.";
-    emit(std::string(extend) + letter_of(bits_of(to)) + "." + letter_of(to_bits),
-         register_of(to), {narrow});
+    emit(std::string(extend) + letter_of(bits_of(to)) + "." + letter_of(to_bits), register_of(to),
+         {narrow});
     return true;
   }
   emit(known->run, written(to, known->operands[0]), {source});
@@ -271,10 +273,10 @@ void Lowering::lower_isspacep(const ptx::Instruction& instruction, const Parts& 
 /// Instructions without an effect on results here.
 bool Lowering::lower_hint(const ptx::Instruction& instruction, const Parts& parts) {
   static const std::set<std::string_view> kIgnored = {"prefetch", "prefetchu", "applypriority",
-                                                      "discard", "nanosleep", "pmevent"};
+                                                      "discard",  "nanosleep", "pmevent"};
   static const std::set<std::string_view> kFence = {
-      "fence", "membar", "gl",  "cta",     "sys",     "gpu",     "cluster", "sc",
-      "acq_rel", "acquire", "release", "proxy", "alias", "async", "global", "shared::cta"};
+      "fence",   "membar",  "gl",      "cta",   "sys",   "gpu",   "cluster", "sc",
+      "acq_rel", "acquire", "release", "proxy", "alias", "async", "global",  "shared::cta"};
   if (kIgnored.count(parts[0]) != 0) {
     emit("$nothing");
     return true;

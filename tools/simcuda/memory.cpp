@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory.hpp"
 
-#include <sys/mman.h>
+#include "warp.hpp"
 
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <new>
+#include <sys/mman.h>
 #include <utility>
-
-#include "warp.hpp"
 
 namespace quantjit::sim {
 
@@ -21,7 +20,9 @@ constexpr std::uint64_t kFirstAddress = 0x7000'0000'0000;
 /// How many freed ranges are remembered for reports.
 constexpr std::size_t kFreedHistory = 65536;
 
-std::uint64_t round_up(std::uint64_t value, std::uint64_t to) { return (value + to - 1) / to * to; }
+std::uint64_t round_up(std::uint64_t value, std::uint64_t to) {
+  return (value + to - 1) / to * to;
+}
 
 std::string hex(std::uint64_t value) {
   char text[24];
@@ -175,7 +176,8 @@ std::string Memory::describe(std::uint64_t address) const {
            std::to_string(address - in->address);
   }
   auto freed = freed_.upper_bound(address);
-  if (freed != freed_.begin() && address - std::prev(freed)->first < std::prev(freed)->second.bytes) {
+  if (freed != freed_.begin() &&
+      address - std::prev(freed)->first < std::prev(freed)->second.bytes) {
     --freed;
     return "freed " + name_of(freed->second.label, freed->first, freed->second.bytes) +
            " at offset " + std::to_string(address - freed->first);
@@ -224,7 +226,9 @@ bool Memory::read(void* to, std::uint64_t from, std::uint64_t bytes) const {
 
 namespace {
 
-bool get_bit(const std::uint8_t* bits, std::uint64_t i) { return ((bits[i / 8] >> (i % 8)) & 1) != 0; }
+bool get_bit(const std::uint8_t* bits, std::uint64_t i) {
+  return ((bits[i / 8] >> (i % 8)) & 1) != 0;
+}
 
 void set_bits(std::uint8_t* bits, std::uint64_t first, std::uint64_t count, bool value) {
   std::uint64_t i = first;

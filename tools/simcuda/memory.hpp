@@ -21,8 +21,11 @@ class Pages {
   ~Pages();
   Pages(Pages&& other) noexcept;
   Pages& operator=(Pages&& other) noexcept;
+
   [[nodiscard]] std::uint8_t* data() const { return data_; }
+
   [[nodiscard]] std::uint64_t size() const { return size_; }
+
   /// Gives the backing back; every byte reads as zero again.
   void clear();
 
@@ -36,7 +39,7 @@ struct Allocation {
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;
   std::string label;
-  bool read_only = false;     ///< .const variables: kernels must not store here
+  bool read_only = false;  ///< .const variables: kernels must not store here
   std::uint8_t* data = nullptr;
   std::uint8_t* init = nullptr;      ///< one bit a byte: somebody wrote it
   std::uint64_t* writers = nullptr;  ///< one tag per 8 bytes, see writer_tag.hpp
@@ -53,16 +56,18 @@ struct Allocation {
 /// out again, so that an access through a stale pointer is always recognised. Backing is lazy:
 /// allocations of many GiB cost what is touched of them.
 ///
-/// Thread safety: all members may be called concurrently. Freeing memory that a kernel is using, and
-/// host copies that overlap a running kernel's accesses, are the caller's to order.
+/// Thread safety: all members may be called concurrently. Freeing memory that a kernel is using,
+/// and host copies that overlap a running kernel's accesses, are the caller's to order.
 class Memory {
  public:
   /// `capacity` bytes can be allocated in total (the simulated device's memory size).
   explicit Memory(std::uint64_t capacity);
   ~Memory();
+
   /// Where addresses begin, a multiple of 256: several devices in one process need disjoint ranges.
   /// REQUIRES: nothing was allocated yet, and no other thread uses the memory.
   void set_first_address(std::uint64_t address) { next_address_ = address; }
+
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
@@ -72,12 +77,15 @@ class Memory {
                                        bool read_only = false);
   /// False when `address` is not the start of a live allocation.
   bool free(std::uint64_t address);
+
   [[nodiscard]] std::uint64_t capacity() const { return capacity_; }
+
   [[nodiscard]] std::uint64_t used() const;
 
   /// The live allocation that holds `address`, or null. Valid until it is freed.
   [[nodiscard]] const Allocation* find(std::uint64_t address) const;
-  /// How a report names `address`: the allocation it lies in, the freed one it lay in, or the nearest.
+  /// How a report names `address`: the allocation it lies in, the freed one it lay in, or the
+  /// nearest.
   [[nodiscard]] std::string describe(std::uint64_t address) const;
   /// Whether `address` lies in an allocation that was freed.
   [[nodiscard]] bool was_freed(std::uint64_t address) const;
@@ -101,6 +109,7 @@ class Memory {
 
  private:
   struct Block;
+
   struct Freed {
     std::uint64_t bytes = 0;
     std::string label;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "module.hpp"
 
-#include <algorithm>
-
 #include "lower.hpp"
 #include "ptx.hpp"
+
+#include <algorithm>
 
 namespace quantjit::sim {
 
@@ -19,9 +19,13 @@ class ModuleBuilder {
 
 namespace {
 
-std::uint32_t align_up(std::uint32_t value, std::uint32_t to) { return (value + to - 1) / to * to; }
+std::uint32_t align_up(std::uint32_t value, std::uint32_t to) {
+  return (value + to - 1) / to * to;
+}
 
-bool all_set(const Dim3& dim) { return dim.x != 0; }
+bool all_set(const Dim3& dim) {
+  return dim.x != 0;
+}
 
 }  // namespace
 
@@ -60,8 +64,7 @@ std::shared_ptr<const Module> ModuleBuilder::build(std::string_view ptx) {
   module->target_ = text.target;
   for (const ptx::DeclaredVariable& v : text.variables) {
     if (v.space != Space::kShared) {
-      module->variables_.push_back(
-          {v.name, v.space == Space::kConst, v.bytes, v.align, v.initial});
+      module->variables_.push_back({v.name, v.space == Space::kConst, v.bytes, v.align, v.initial});
     }
   }
   for (const std::string& name : text.order) {

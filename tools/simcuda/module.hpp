@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "fault.hpp"
+
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -8,8 +10,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "fault.hpp"
 
 namespace quantjit::sim {
 
@@ -19,7 +19,9 @@ struct Program;
 class ParseError : public std::runtime_error {
  public:
   ParseError(unsigned line, std::string text, const std::string& problem);
+
   [[nodiscard]] unsigned line() const { return line_; }
+
   [[nodiscard]] const std::string& text() const { return text_; }
 
  private:
@@ -52,7 +54,7 @@ struct Kernel {
   std::uint32_t max_threads = 1024;  ///< from .maxntid or .reqntid
   bool has_required_block = false;   ///< .reqntid given
   Dim3 required_block;
-  Dim3 max_block;  ///< .maxntid as written; {0,0,0} when absent
+  Dim3 max_block;                    ///< .maxntid as written; {0,0,0} when absent
   bool has_dependency_wait = false;  ///< a griddepcontrol.wait stands in the code
   std::shared_ptr<const Program> program;
 };
@@ -69,16 +71,19 @@ struct Variable {
 /// Parsed and decoded PTX. Immutable, so any number of threads may use it at once.
 class Module {
  public:
-  /// Reads a whole PTX text (a trailing NUL is ignored). Every instruction of every kernel is decoded
-  /// here; throws ParseError on the first one, or anything else, that is not known exactly.
+  /// Reads a whole PTX text (a trailing NUL is ignored). Every instruction of every kernel is
+  /// decoded here; throws ParseError on the first one, or anything else, that is not known exactly.
   [[nodiscard]] static std::shared_ptr<const Module> parse(std::string_view ptx);
 
   [[nodiscard]] const Target& target() const { return target_; }
+
   [[nodiscard]] const std::map<std::string, Kernel, std::less<>>& kernels() const {
     return kernels_;
   }
+
   /// Null when there is no such kernel.
   [[nodiscard]] const Kernel* kernel(std::string_view name) const;
+
   [[nodiscard]] const std::vector<Variable>& variables() const { return variables_; }
 
  private:

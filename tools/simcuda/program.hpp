@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "module.hpp"
+
 #include <cstdint>
 #include <string>
 #include <vector>
-
-#include "module.hpp"
 
 namespace quantjit::sim {
 
@@ -54,8 +54,8 @@ struct Op {
   std::int64_t immediate = 0;
   Control control = Control::kPlain;
   bool guard_negated = false;
-  std::uint8_t count = 0;  ///< entries in the list
-  std::uint8_t width = 0;  ///< bytes of one memory element
+  std::uint8_t count = 0;   ///< entries in the list
+  std::uint8_t width = 0;   ///< bytes of one memory element
   std::uint8_t detail = 0;  ///< meaning up to the handler
   std::uint8_t kind = 0;    ///< a second one
   Space space = Space::kGeneric;

@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "module.hpp"
+#include "program.hpp"
+
 #include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "module.hpp"
-#include "program.hpp"
-
 // PTX as text says it: declarations, instructions, operands; names resolved, nothing interpreted.
 namespace quantjit::sim::ptx {
 
 enum class OperandKind : std::uint8_t {
-  kRegister,   ///< index: register of the function
-  kInteger,    ///< bits
-  kFloat,      ///< bits of a double; `exact32` when written as 0f
-  kVariable,   ///< index into the function's or (global) the module's variables, plus offset
-  kSpecial,    ///< name of a special register
-  kAddress,    ///< items[0] is the base, plus offset
-  kVector,     ///< {a, b, ...}
-  kList,       ///< (a, b, ...) of a call
-  kPair,       ///< p|q
-  kName,       ///< label, function or target list
-  kSink,       ///< _
+  kRegister,  ///< index: register of the function
+  kInteger,   ///< bits
+  kFloat,     ///< bits of a double; `exact32` when written as 0f
+  kVariable,  ///< index into the function's or (global) the module's variables, plus offset
+  kSpecial,   ///< name of a special register
+  kAddress,   ///< items[0] is the base, plus offset
+  kVector,    ///< {a, b, ...}
+  kList,      ///< (a, b, ...) of a call
+  kPair,      ///< p|q
+  kName,      ///< label, function or target list
+  kSink,      ///< _
 };
 
 struct Operand {

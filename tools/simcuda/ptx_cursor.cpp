@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ptx_reader.hpp"
+
 #include <charconv>
 #include <cstring>
-
-#include "ptx_reader.hpp"
 
 namespace quantjit::sim {
 
@@ -27,7 +27,9 @@ void Cursor::expect(std::string_view text) {
   }
 }
 
-void Cursor::fail(const std::string& problem) const { fail_at(peek(), problem); }
+void Cursor::fail(const std::string& problem) const {
+  fail_at(peek(), problem);
+}
 
 void Cursor::fail_at(const Token& token, const std::string& problem) const {
   const std::size_t end = source_.find('\n', token.begin);
@@ -101,8 +103,9 @@ std::uint64_t initializer(Cursor& cursor, std::string_view type) {
   const bool negative = cursor.accept("-");
   const Token token = cursor.take();
   std::uint64_t value = 0;
-  if (token.text.size() > 2 && (token.text.substr(0, 2) == "0f" || token.text.substr(0, 2) == "0d" ||
-                                token.text.substr(0, 2) == "0F" || token.text.substr(0, 2) == "0D")) {
+  if (token.text.size() > 2 &&
+      (token.text.substr(0, 2) == "0f" || token.text.substr(0, 2) == "0d" ||
+       token.text.substr(0, 2) == "0F" || token.text.substr(0, 2) == "0D")) {
     const std::string hexadecimal = "0x" + std::string(token.text.substr(2));
     if (!parse_integer(hexadecimal, value) || type[1] != 'f') {
       cursor.fail_at(token, "floating point initializer that does not fit its type");

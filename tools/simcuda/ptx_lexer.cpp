@@ -7,14 +7,18 @@ namespace quantjit::sim::ptx {
 
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
 
 bool starts_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || c == '%' ||
          c == '.';
 }
 
-bool continues_word(char c) { return starts_word(c) || is_digit(c); }
+bool continues_word(char c) {
+  return starts_word(c) || is_digit(c);
+}
 
 class Lexer {
  public:
@@ -120,9 +124,8 @@ class Lexer {
   }
 
   void word() {
-    while (continues_word(at(position_)) ||
-           (at(position_) == ':' && at(position_ + 1) == ':' &&
-            continues_word(at(position_ + 2)))) {
+    while (continues_word(at(position_)) || (at(position_) == ':' && at(position_ + 1) == ':' &&
+                                             continues_word(at(position_ + 2)))) {
       position_ += at(position_) == ':' ? 2 : 1;
     }
   }
@@ -147,7 +150,9 @@ class Lexer {
 
 }  // namespace
 
-std::vector<Token> split(std::string_view source) { return Lexer(source).run(); }
+std::vector<Token> split(std::string_view source) {
+  return Lexer(source).run();
+}
 
 std::string one_line(std::string_view source) {
   std::string text;

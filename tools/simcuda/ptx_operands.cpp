@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ptx_reader.hpp"
+#include "special_registers.hpp"
+
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
-
-#include "ptx_reader.hpp"
-#include "special_registers.hpp"
 
 namespace quantjit::sim::ptx {
 

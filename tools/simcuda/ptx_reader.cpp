@@ -6,9 +6,11 @@ namespace quantjit::sim::ptx {
 namespace {
 
 bool read_space(std::string_view word, Space& space) {
-  static const std::map<std::string_view, Space> kSpaces = {
-      {".global", Space::kGlobal}, {".const", Space::kConst}, {".shared", Space::kShared},
-      {".local", Space::kLocal},   {".param", Space::kParam}};
+  static const std::map<std::string_view, Space> kSpaces = {{".global", Space::kGlobal},
+                                                            {".const", Space::kConst},
+                                                            {".shared", Space::kShared},
+                                                            {".local", Space::kLocal},
+                                                            {".param", Space::kParam}};
   const auto it = kSpaces.find(word);
   if (it == kSpaces.end()) {
     return false;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "ptx.hpp"
+#include "ptx_lexer.hpp"
+
 #include <map>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "ptx.hpp"
-#include "ptx_lexer.hpp"
 
 namespace quantjit::sim::ptx {
 
@@ -19,8 +19,11 @@ class Cursor {
   [[nodiscard]] const Token& peek(std::size_t ahead = 0) const {
     return tokens_[position_ + ahead < tokens_.size() ? position_ + ahead : tokens_.size() - 1];
   }
+
   const Token& take() { return tokens_[position_ + 1 < tokens_.size() ? position_++ : position_]; }
+
   [[nodiscard]] bool at(std::string_view text) const { return peek().text == text; }
+
   /// Takes the token when it is `text`.
   bool accept(std::string_view text);
   void expect(std::string_view text);
@@ -28,6 +31,7 @@ class Cursor {
   [[noreturn]] void fail_at(const Token& token, const std::string& problem) const;
   std::string word(const char* what);
   std::uint64_t integer();
+
   [[nodiscard]] std::string_view source() const { return source_; }
 
  private:
@@ -55,6 +59,7 @@ struct Meaning {
 class FunctionReader {
  public:
   FunctionReader(Cursor& cursor, const Text& text) : cursor_(cursor), text_(text) {}
+
   [[nodiscard]] Function read(bool entry);
 
  private:

@@ -8,10 +8,39 @@ namespace quantjit::sim {
 
 /// Op::detail of "$special".
 enum class Special : std::uint8_t {
-  kTidX, kTidY, kTidZ, kNtidX, kNtidY, kNtidZ, kCtaidX, kCtaidY, kCtaidZ, kNctaidX, kNctaidY,
-  kNctaidZ, kLaneId, kWarpId, kNwarpId, kSmId, kNsmId, kGridId, kClock, kClockHi, kClock64,
-  kGlobalTimer, kGlobalTimerLo, kGlobalTimerHi, kLaneMaskEq, kLaneMaskLe, kLaneMaskLt,
-  kLaneMaskGe, kLaneMaskGt, kDynamicShared, kTotalShared, kZero, kOne
+  kTidX,
+  kTidY,
+  kTidZ,
+  kNtidX,
+  kNtidY,
+  kNtidZ,
+  kCtaidX,
+  kCtaidY,
+  kCtaidZ,
+  kNctaidX,
+  kNctaidY,
+  kNctaidZ,
+  kLaneId,
+  kWarpId,
+  kNwarpId,
+  kSmId,
+  kNsmId,
+  kGridId,
+  kClock,
+  kClockHi,
+  kClock64,
+  kGlobalTimer,
+  kGlobalTimerLo,
+  kGlobalTimerHi,
+  kLaneMaskEq,
+  kLaneMaskLe,
+  kLaneMaskLt,
+  kLaneMaskGe,
+  kLaneMaskGt,
+  kDynamicShared,
+  kTotalShared,
+  kZero,
+  kOne
 };
 
 struct SpecialRegister {

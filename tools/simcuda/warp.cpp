@@ -67,8 +67,8 @@ void indexed_branch(Warp& warp, const Op& op, std::uint32_t mask) {
     std::uint32_t group = 0;
     for (std::uint32_t rest = left; rest != 0; rest &= rest - 1) {
       const unsigned i = first_lane(rest);
-      const bool same = ((mask >> i) & 1) != 0 ? targets[index[i]] == target
-                                               : target == fall_through;
+      const bool same =
+          ((mask >> i) & 1) != 0 ? targets[index[i]] == target : target == fall_through;
       group |= same ? (1U << i) : 0;
     }
     if (group == left && first) {
@@ -106,14 +106,12 @@ void arrive(Warp& warp, const Op& op, std::uint32_t mask) {
   }
   const unsigned lane = first_lane(mask);
   warp.barrier = warp.lanes<const std::uint32_t>(op.src[0])[lane];
-  warp.barrier_threads =
-      op.src[1] == kNone ? 0 : warp.lanes<const std::uint32_t>(op.src[1])[lane];
+  warp.barrier_threads = op.src[1] == kNone ? 0 : warp.lanes<const std::uint32_t>(op.src[1])[lane];
   warp.barrier_op = warp.pc;
   if (warp.barrier >= 16 || warp.barrier_threads % kLanes != 0) {
     raise(warp, op, lane, FaultKind::kIllegalInstruction,
           "names barrier " + std::to_string(warp.barrier) + " for " +
-              std::to_string(warp.barrier_threads) +
-              " threads; there are 16, for whole warps");
+              std::to_string(warp.barrier_threads) + " threads; there are 16, for whole warps");
   }
   ++warp.pc;
   warp.state = WarpState::kAtBarrier;

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "grid.hpp"
+#include "memory.hpp"
+#include "program.hpp"
+
 #include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <vector>
-
-#include "grid.hpp"
-#include "memory.hpp"
-#include "program.hpp"
 
 namespace quantjit::sim {
 
 struct Cta;
 
 // A writer tag names who stored to a piece of global memory last: 38 bits of the CTA's serial,
-// 10 of the thread, 10 of the CTA's barrier epoch, 6 of the warp's. 0: nobody, or ordered by itself.
+// 10 of the thread, 10 of the CTA's barrier epoch, 6 of the warp's. 0: nobody, or ordered by
+// itself.
 inline constexpr unsigned kTagSerialShift = 26;
 inline constexpr unsigned kTagThreadShift = 16;
 inline constexpr unsigned kTagEpochShift = 6;
@@ -67,11 +68,11 @@ struct Warp {
   std::uint32_t active = 0;
   std::uint32_t pc = 0;
   std::uint32_t reconverge = kNone;
-  std::uint32_t live = 0;       ///< lanes that exist and have not exited
-  std::uint32_t resolved = 0;   ///< lanes that are past griddepcontrol.wait
+  std::uint32_t live = 0;      ///< lanes that exist and have not exited
+  std::uint32_t resolved = 0;  ///< lanes that are past griddepcontrol.wait
   std::uint32_t first_thread = 0;
-  std::uint32_t sync_epoch = 0;    ///< bar.warp.sync executed
-  std::uint32_t carry = 0;         ///< condition code of add.cc and relatives, one bit a lane
+  std::uint32_t sync_epoch = 0;  ///< bar.warp.sync executed
+  std::uint32_t carry = 0;       ///< condition code of add.cc and relatives, one bit a lane
   WarpState state = WarpState::kReady;
   std::uint32_t barrier = 0;          ///< id the warp waits at
   std::uint32_t barrier_threads = 0;  ///< 0: all
@@ -87,6 +88,7 @@ struct Warp {
   [[nodiscard]] T* lanes(std::uint32_t slot) const {
     return reinterpret_cast<T*>(bases[slot >> 31] + (slot & 0x7FFFFFFF));
   }
+
   [[nodiscard]] std::uint32_t& predicate(std::uint32_t slot) const {
     return *lanes<std::uint32_t>(slot);
   }
