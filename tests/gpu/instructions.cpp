@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs every instruction of the table on a GPU and in the simulator with the same operands:
-//   gpu_instructions [--device N] [--count N] [--seed N] [--filter TEXT]
-// One line for each instruction that differs, with the first difference; then the counts.
+//   gpu_instructions [--device N] [--count N] [--seed N] [--filter TEXT] [--record FILE]
+// One line for each instruction that differs, with the first differences; then the counts.
+// --record writes the hash of every exact instruction's results on the GPU: what the simulator's
+// own tests compare with.
+#include "tests/sim/instruction_table.hpp"
+#include "tests/sim/simulator.hpp"
+
 #include <cuda.h>
-#include <dlfcn.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <map>
+#include <dlfcn.h>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
-
-#include "tests/sim/instruction_table.hpp"
-#include "tests/sim/simulator.hpp"
 
 using namespace quantjit;
 using test::InstructionCase;
@@ -26,6 +28,7 @@ struct Settings {
   std::size_t count = 1U << 16;
   std::uint64_t seed = 1;
   std::string filter;
+  std::string record;
 };
 
 /// The few driver entry points that are needed, found by name.
@@ -51,6 +54,7 @@ class Gpu {
   }
 
   [[nodiscard]] unsigned sm() const { return static_cast<unsigned>(major_ * 10 + minor_); }
+
   [[nodiscard]] const std::string& name() const { return name_; }
 
   CUdeviceptr upload(const std::vector<std::uint8_t>& bytes) {
@@ -119,14 +123,6 @@ class Gpu {
   std::vector<CUdeviceptr> owned_;
 };
 
-std::vector<std::uint8_t> bytes_of(const std::vector<std::uint64_t>& values, unsigned width) {
-  std::vector<std::uint8_t> bytes(values.size() * width);
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    std::memcpy(bytes.data() + i * width, &values[i], width);
-  }
-  return bytes;
-}
-
 std::uint64_t value_at(const std::vector<std::uint8_t>& bytes, std::size_t i, unsigned width) {
   std::uint64_t value = 0;
   std::memcpy(&value, bytes.data() + i * width, width);
@@ -177,12 +173,8 @@ void report(const InstructionCase& instruction, const Settings& settings,
 }
 
 void compare(Gpu& gpu, const InstructionCase& instruction, const std::string& target,
-             const Settings& settings, Totals& totals) {
-  std::vector<std::vector<std::uint64_t>> inputs;
-  for (std::size_t k = 0; k < instruction.inputs.size(); ++k) {
-    inputs.push_back(
-        test::operands(instruction.inputs[k], settings.seed * 8 + k, settings.count));
-  }
+             const Settings& settings, std::FILE* record, Totals& totals) {
+  const auto inputs = test::instruction_operands(instruction, settings.seed, settings.count);
   const std::string ptx = test::instruction_ptx(instruction, target);
   const unsigned width = test::operand_bytes(instruction.output);
   const std::vector<std::uint8_t> empty(settings.count * width, 0xA5);
@@ -190,7 +182,7 @@ void compare(Gpu& gpu, const InstructionCase& instruction, const std::string& ta
   test::Simulator device(ptx);
   std::vector<std::uint64_t> on_simulator{settings.count, device.upload(empty)};
   for (std::size_t k = 0; k < inputs.size(); ++k) {
-    const auto bytes = bytes_of(inputs[k], test::operand_bytes(instruction.inputs[k]));
+    const auto bytes = test::operand_array(inputs[k], test::operand_bytes(instruction.inputs[k]));
     on_gpu.push_back(gpu.upload(bytes));
     on_simulator.push_back(device.upload(bytes));
   }
@@ -199,7 +191,13 @@ void compare(Gpu& gpu, const InstructionCase& instruction, const std::string& ta
   if (const auto fault = device.run("run", {blocks, 1, 1}, {256, 1, 1}, on_simulator)) {
     throw std::runtime_error(fault->message);
   }
-  report(instruction, settings, inputs, gpu.download(on_gpu[1], empty.size()),
+  const std::vector<std::uint8_t> results = gpu.download(on_gpu[1], empty.size());
+  if (record != nullptr && !instruction.approximate) {
+    std::fprintf(record, "%016llx %s\n",
+                 static_cast<unsigned long long>(test::result_hash(results)),
+                 instruction.name.c_str());
+  }
+  report(instruction, settings, inputs, results,
          device.download<std::uint8_t>(on_simulator[1], empty.size()), totals);
   gpu.free_all();
 }
@@ -214,6 +212,8 @@ Settings read_arguments(int argc, char** argv) {
       settings.count = std::strtoull(argv[i + 1], nullptr, 10);
     } else if (option == "--seed") {
       settings.seed = std::strtoull(argv[i + 1], nullptr, 10);
+    } else if (option == "--record") {
+      settings.record = argv[i + 1];
     } else if (option == "--filter") {
       settings.filter = argv[i + 1];
     } else {
@@ -232,6 +232,12 @@ int main(int argc, char** argv) {
     const std::string target = "sm_" + std::to_string(gpu.sm()) + "a";
     std::printf("%s, %s, %zu operands each, seed %llu\n", gpu.name().c_str(), target.c_str(),
                 settings.count, static_cast<unsigned long long>(settings.seed));
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> record(
+        settings.record.empty() ? nullptr : std::fopen(settings.record.c_str(), "w"), std::fclose);
+    if (record != nullptr) {
+      std::fprintf(record.get(), "# %s, %s, %zu operands each, seed %llu\n", gpu.name().c_str(),
+                   target.c_str(), settings.count, static_cast<unsigned long long>(settings.seed));
+    }
     Totals totals;
     for (const InstructionCase& instruction : test::instruction_cases()) {
       if (instruction.min_sm > gpu.sm() ||
@@ -239,17 +245,18 @@ int main(int argc, char** argv) {
         continue;
       }
       try {
-        compare(gpu, instruction, target, settings, totals);
+        compare(gpu, instruction, target, settings, record.get(), totals);
       } catch (const std::exception& e) {
         ++totals.failing;
         std::printf("%s: %s\n", instruction.name.c_str(), e.what());
       }
     }
-    std::printf("%zu instructions, %zu agree on all operands, %zu could not be compared; "
-                "%llu of %llu results differ\n",
-                totals.instructions, totals.agreeing, totals.failing,
-                static_cast<unsigned long long>(totals.differences),
-                static_cast<unsigned long long>(totals.elements));
+    std::printf(
+        "%zu instructions, %zu agree on all operands, %zu could not be compared; "
+        "%llu of %llu results differ\n",
+        totals.instructions, totals.agreeing, totals.failing,
+        static_cast<unsigned long long>(totals.differences),
+        static_cast<unsigned long long>(totals.elements));
     return totals.failing == 0 ? 0 : 1;
   } catch (const std::exception& e) {
     std::fprintf(stderr, "gpu_instructions: %s\n", e.what());

@@ -19,12 +19,13 @@ sim::GridOptions dependent(std::uint64_t seed) {
 
 /// out[i] = in[i] + 1 for one block-sized part a block.
 std::string increment(const char* first, const char* after_load) {
-  return kernel_ptx("mov.u32 %r1, %ctaid.x;\nmov.u32 %r2, %ntid.x;\nmad.lo.u32 %r3, %r1, %r2, "
-                    "%r0;\n" +
-                        std::string(first) + element(9, 0, 3) + "ld.global.u32 %r4, [%d9];\n" +
-                        after_load + "add.u32 %r4, %r4, 1;\n" + element(10, 1, 3) +
-                        "st.global.u32 [%d10], %r4;\ngriddepcontrol.launch_dependents;",
-                    2);
+  return kernel_ptx(
+      "mov.u32 %r1, %ctaid.x;\nmov.u32 %r2, %ntid.x;\nmad.lo.u32 %r3, %r1, %r2, "
+      "%r0;\n" +
+          std::string(first) + element(9, 0, 3) + "ld.global.u32 %r4, [%d9];\n" + after_load +
+          "add.u32 %r4, %r4, 1;\n" + element(10, 1, 3) +
+          "st.global.u32 [%d10], %r4;\ngriddepcontrol.launch_dependents;",
+      2);
 }
 
 }  // namespace
@@ -89,9 +90,10 @@ TEST_CASE("Dependency wait: a read before the wait takes the value of that momen
 }
 
 TEST_CASE("Dependency wait: blocks that exit before it are counted", "[sim]") {
-  Simulator device(kernel_ptx("mov.u32 %r1, %ctaid.x;\nsetp.ge.u32 %p1, %r1, 6;\n@%p1 exit;\n"
-                              "griddepcontrol.wait;",
-                              0));
+  Simulator device(
+      kernel_ptx("mov.u32 %r1, %ctaid.x;\nsetp.ge.u32 %p1, %r1, 6;\n@%p1 exit;\n"
+                 "griddepcontrol.wait;",
+                 0));
   sim::Grid grid(device.image(), *device.module().kernel("run"), {8, 1, 1}, {32, 1, 1}, 0, {},
                  device.memory(), dependent(1));
   grid.run_until_dependency_wait(1.0);

@@ -111,9 +111,10 @@ TEST_CASE("Memory checks: a trap is reported with its place", "[sim]") {
 }
 
 TEST_CASE("Memory checks: allocations of many gigabytes cost what is touched", "[sim]") {
-  Simulator device(kernel_ptx("st.global.u32 [%d0], 1;\nadd.u64 %d9, %d0, 6442450944;\n"
-                              "st.global.u32 [%d9], 2;",
-                              1));
+  Simulator device(
+      kernel_ptx("st.global.u32 [%d0], 1;\nadd.u64 %d9, %d0, 6442450944;\n"
+                 "st.global.u32 [%d9], 2;",
+                 1));
   const std::uint64_t bytes = std::uint64_t{6} * 1024 * 1024 * 1024 + 4;
   const std::uint64_t out = device.memory().allocate(bytes, "large");
   REQUIRE(out != 0);
@@ -134,16 +135,18 @@ TEST_CASE("Memory checks: the capacity is a limit", "[sim]") {
 }
 
 TEST_CASE("Memory checks: local and shared memory have bounds too", "[sim]") {
-  Simulator local(kernel_ptx(".local .align 4 .b8 depot[16];\nmov.u64 %d9, depot;\n"
-                             "st.local.u32 [%d9+16], %r0;",
-                             0));
+  Simulator local(
+      kernel_ptx(".local .align 4 .b8 depot[16];\nmov.u64 %d9, depot;\n"
+                 "st.local.u32 [%d9+16], %r0;",
+                 0));
   const auto stray = local.run("run", {1, 1, 1}, {1, 1, 1}, {});
   REQUIRE(stray);
   CHECK(stray->kind == FaultKind::kOutOfBounds);
 
-  Simulator shared(kernel_ptx(".shared .align 4 .b8 tile[128];\nmov.u32 %r1, tile;\n"
-                              "mad.lo.u32 %r1, %r0, 4, %r1;\nst.shared.u32 [%r1+4], %r0;",
-                              0));
+  Simulator shared(
+      kernel_ptx(".shared .align 4 .b8 tile[128];\nmov.u32 %r1, tile;\n"
+                 "mad.lo.u32 %r1, %r0, 4, %r1;\nst.shared.u32 [%r1+4], %r0;",
+                 0));
   const auto beyond = shared.run("run", {1, 1, 1}, {32, 1, 1}, {});
   REQUIRE(beyond);
   CHECK(beyond->kind == FaultKind::kOutOfBounds);

@@ -12,13 +12,14 @@ namespace {
 
 /// Each thread writes tile[tid] and reads its neighbour's word, with `between` in the middle.
 std::string exchange(const std::string& between) {
-  return kernel_ptx(".shared .align 4 .b8 tile[256];\nmov.u32 %r1, tile;\n"
-                    "mad.lo.u32 %r2, %r0, 4, %r1;\nst.shared.u32 [%r2], %r0;\n" +
-                        between +
-                        "xor.b32 %r3, %r0, 33;\nmad.lo.u32 %r4, %r3, 4, %r1;\n"
-                        "ld.shared.u32 %r5, [%r4];\n" +
-                        element(9, 0, 0) + "st.global.u32 [%d9], %r5;",
-                    1);
+  return kernel_ptx(
+      ".shared .align 4 .b8 tile[256];\nmov.u32 %r1, tile;\n"
+      "mad.lo.u32 %r2, %r0, 4, %r1;\nst.shared.u32 [%r2], %r0;\n" +
+          between +
+          "xor.b32 %r3, %r0, 33;\nmad.lo.u32 %r4, %r3, 4, %r1;\n"
+          "ld.shared.u32 %r5, [%r4];\n" +
+          element(9, 0, 0) + "st.global.u32 [%d9], %r5;",
+      1);
 }
 
 }  // namespace
@@ -114,12 +115,13 @@ TEST_CASE("Races: threads of one block that store to one address need a barrier"
 }
 
 TEST_CASE("Races: neighbouring bytes and halves of a word may have different writers", "[sim]") {
-  Simulator device(kernel_ptx("mov.u32 %r1, %ctaid.x;\nmov.u32 %r2, %ntid.x;\n"
-                              "mad.lo.u32 %r3, %r1, %r2, %r0;\ncvt.u64.u32 %d8, %r3;\n"
-                              "add.u64 %d9, %d0, %d8;\nst.global.u8 [%d9], %r3;\n"
-                              "shl.b64 %d8, %d8, 2;\nadd.u64 %d9, %d1, %d8;\n"
-                              "st.global.u32 [%d9], %r3;",
-                              2));
+  Simulator device(
+      kernel_ptx("mov.u32 %r1, %ctaid.x;\nmov.u32 %r2, %ntid.x;\n"
+                 "mad.lo.u32 %r3, %r1, %r2, %r0;\ncvt.u64.u32 %d8, %r3;\n"
+                 "add.u64 %d9, %d0, %d8;\nst.global.u8 [%d9], %r3;\n"
+                 "shl.b64 %d8, %d8, 2;\nadd.u64 %d9, %d1, %d8;\n"
+                 "st.global.u32 [%d9], %r3;",
+                 2));
   const std::uint64_t bytes = device.filled<std::uint8_t>(1024, 0xA5);
   const std::uint64_t words = device.filled<std::uint32_t>(1024, 0);
   for (int launch = 0; launch < 3; ++launch) {
@@ -132,10 +134,11 @@ TEST_CASE("Races: neighbouring bytes and halves of a word may have different wri
 }
 
 TEST_CASE("Races: a vector store over bytes that another thread stored is found", "[sim]") {
-  Simulator device(kernel_ptx("setp.eq.u32 %p1, %r0, 3;\nsetp.eq.u32 %p2, %r0, 9;\n"
-                              "@%p1 st.global.u8 [%d0+5], 1;\n"
-                              "@%p2 st.global.v4.u32 [%d0], {0, 0, 0, 0};",
-                              1));
+  Simulator device(
+      kernel_ptx("setp.eq.u32 %p1, %r0, 3;\nsetp.eq.u32 %p2, %r0, 9;\n"
+                 "@%p1 st.global.u8 [%d0+5], 1;\n"
+                 "@%p2 st.global.v4.u32 [%d0], {0, 0, 0, 0};",
+                 1));
   const std::uint64_t out = device.filled<std::uint32_t>(8, 0);
   const auto fault = device.run("run", {1, 1, 1}, {32, 1, 1}, {out});
   REQUIRE(fault);

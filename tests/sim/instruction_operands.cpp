@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "instruction_table.hpp"
 
+#include <cstring>
+
 namespace quantjit::test {
 
 namespace {
@@ -31,11 +33,11 @@ std::uint64_t float_bits(Layout layout, std::uint64_t h) {
   const std::uint64_t pick = (h >> 54) & 0xFF;
   if (pick < 32) {
     const std::uint64_t specials[] = {
-        with(0, 0),        with(0, 1),           with(0, mantissa_mask),
-        with(1, 0),        with(1, 1),           with(ones - 1, mantissa_mask),
-        with(ones, 0),     with(ones, 1),        with(ones, mantissa_mask),
-        with(bias, 0),     with(bias, 1),        with(bias - 1, mantissa_mask),
-        with(bias - 1, 0), with(bias + 1, 0),    with(ones, mantissa | 1),
+        with(0, 0),        with(0, 1),        with(0, mantissa_mask),
+        with(1, 0),        with(1, 1),        with(ones - 1, mantissa_mask),
+        with(ones, 0),     with(ones, 1),     with(ones, mantissa_mask),
+        with(bias, 0),     with(bias, 1),     with(bias - 1, mantissa_mask),
+        with(bias - 1, 0), with(bias + 1, 0), with(ones, mantissa | 1),
         with(0, mantissa)};
     return specials[pick % 16];
   }
@@ -96,6 +98,32 @@ std::vector<std::uint64_t> operands(char letter, std::uint64_t seed, std::size_t
     }
   }
   return values;
+}
+
+std::uint64_t result_hash(const std::vector<std::uint8_t>& bytes) {
+  std::uint64_t hash = 0xCBF29CE484222325;
+  for (const std::uint8_t byte : bytes) {
+    hash = (hash ^ byte) * 0x100000001B3;
+  }
+  return hash;
+}
+
+std::vector<std::vector<std::uint64_t>> instruction_operands(const InstructionCase& instruction,
+                                                             std::uint64_t seed,
+                                                             std::size_t count) {
+  std::vector<std::vector<std::uint64_t>> inputs;
+  for (std::size_t k = 0; k < instruction.inputs.size(); ++k) {
+    inputs.push_back(operands(instruction.inputs[k], seed * 8 + k, count));
+  }
+  return inputs;
+}
+
+std::vector<std::uint8_t> operand_array(const std::vector<std::uint64_t>& values, unsigned width) {
+  std::vector<std::uint8_t> bytes(values.size() * width);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    std::memcpy(bytes.data() + i * width, &values[i], width);
+  }
+  return bytes;
 }
 
 }  // namespace quantjit::test

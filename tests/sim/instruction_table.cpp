@@ -20,8 +20,8 @@ void simple(Cases& cases, const std::string& name, const std::string& inputs, ch
 
 /// A comparison: 1 or 0.
 void comparison(Cases& cases, const std::string& name, const std::string& inputs) {
-  cases.push_back({name, name + " %p, %a, %b;\n  selp.u32 %d, 1, 0, %p;", inputs, 'w', 0, false,
-                   false});
+  cases.push_back(
+      {name, name + " %p, %a, %b;\n  selp.u32 %d, 1, 0, %p;", inputs, 'w', 0, false, false});
 }
 
 void add_integers(Cases& cases) {
@@ -73,13 +73,13 @@ void add_bit_fields(Cases& cases) {
   simple(cases, "bfe.s64", "dss", 'd');
   simple(cases, "bfi.b32", "wwss", 'w');
   simple(cases, "bfi.b64", "ddss", 'd');
-  for (const char* name : {"shf.l.wrap.b32", "shf.l.clamp.b32", "shf.r.wrap.b32",
-                           "shf.r.clamp.b32"}) {
+  for (const char* name :
+       {"shf.l.wrap.b32", "shf.l.clamp.b32", "shf.r.wrap.b32", "shf.r.clamp.b32"}) {
     simple(cases, name, "wws", 'w');
   }
-  for (const char* name : {"prmt.b32", "prmt.b32.f4e", "prmt.b32.b4e", "prmt.b32.rc8",
-                           "prmt.b32.ecl", "prmt.b32.ecr", "prmt.b32.rc16", "dp4a.u32.u32",
-                           "dp4a.s32.s32", "dp4a.u32.s32", "dp4a.s32.u32"}) {
+  for (const char* name :
+       {"prmt.b32", "prmt.b32.f4e", "prmt.b32.b4e", "prmt.b32.rc8", "prmt.b32.ecl", "prmt.b32.ecr",
+        "prmt.b32.rc16", "dp4a.u32.u32", "dp4a.s32.s32", "dp4a.u32.s32", "dp4a.s32.u32"}) {
     simple(cases, name, "www", 'w');
   }
   for (const unsigned table : {0x96U, 0xE8U, 0xCAU, 0x1BU, 0xF8U}) {
@@ -165,6 +165,7 @@ void add_16(Cases& cases) {
     char output;
     Texts modifiers;
   };
+
   const Format formats[] = {{".f16", 'H', 'h', {"", ".ftz", ".sat", ".ftz.sat"}},
                             {".f16x2", 'P', 'w', {"", ".ftz", ".sat", ".ftz.sat"}},
                             {".bf16", 'B', 'h', {""}},
@@ -212,15 +213,26 @@ void add_int_conversions(Cases& cases) {
   struct Int {
     const char* name;
     char letter;
+    unsigned bits;
+
+    [[nodiscard]] bool is_signed() const { return name[0] == 's'; }
+
+    [[nodiscard]] bool holds(const Int& other) const {
+      return is_signed() == other.is_signed() ? bits >= other.bits
+                                              : is_signed() && bits > other.bits;
+    }
   };
-  const Int ints[] = {{"u8", 'h'},  {"s8", 'h'},  {"u16", 'h'}, {"s16", 'h'},
-                      {"u32", 'w'}, {"s32", 'w'}, {"u64", 'd'}, {"s64", 'd'}};
+
+  const Int ints[] = {{"u8", 'h', 8},   {"s8", 'h', 8},   {"u16", 'h', 16}, {"s16", 'h', 16},
+                      {"u32", 'w', 32}, {"s32", 'w', 32}, {"u64", 'd', 64}, {"s64", 'd', 64}};
   for (const Int& to : ints) {
     for (const Int& from : ints) {
       const std::string types = std::string(".") + to.name + "." + from.name;
       if (std::string(to.name) != from.name) {
         simple(cases, "cvt" + types, std::string(1, from.letter), to.letter);
-        simple(cases, "cvt.sat" + types, std::string(1, from.letter), to.letter);
+        if (!to.holds(from)) {
+          simple(cases, "cvt.sat" + types, std::string(1, from.letter), to.letter);
+        }
       }
     }
     const std::string type = std::string(".") + to.name;
@@ -235,8 +247,10 @@ void add_int_conversions(Cases& cases) {
       simple(cases, std::string("cvt.") + round + "i.ftz" + type + ".f32", "f", to.letter);
     }
     simple(cases, "cvt.rn.f64" + type, letter, 'd');
-    simple(cases, "cvt.rn.bf16" + type, letter, 'h', 90);
-    simple(cases, "cvt.rzi" + type + ".bf16", "B", to.letter, 90);
+    if (to.bits > 8) {
+      simple(cases, "cvt.rn.bf16" + type, letter, 'h', 90);
+      simple(cases, "cvt.rzi" + type + ".bf16", "B", to.letter, 90);
+    }
   }
   simple(cases, "cvt.pack.sat.s8.s32.b32", "www", 'w');
   simple(cases, "cvt.pack.sat.u8.s32.b32", "www", 'w');
@@ -293,8 +307,8 @@ void add_float_conversions(Cases& cases) {
 }
 
 void add_f64(Cases& cases) {
-  for (const char* name : {"add.rn.f64", "sub.rn.f64", "mul.rn.f64", "div.rn.f64", "min.f64",
-                           "max.f64"}) {
+  for (const char* name :
+       {"add.rn.f64", "sub.rn.f64", "mul.rn.f64", "div.rn.f64", "min.f64", "max.f64"}) {
     simple(cases, name, "ee", 'd');
   }
   simple(cases, "fma.rn.f64", "eee", 'd');
@@ -344,17 +358,19 @@ std::string instruction_ptx(const InstructionCase& instruction, const std::strin
   for (std::size_t i = 0; i < instruction.inputs.size(); ++i) {
     text += ", .param .u64 in" + std::to_string(i);
   }
-  text += ")\n{\n  .reg .pred %p, %q, %outside;\n  .reg .b32 %t, %block, %size, %thread;\n"
-          "  .reg .b64 %i, %count, %at, %base;\n";
+  text +=
+      ")\n{\n  .reg .pred %p, %q, %outside;\n  .reg .b32 %t, %block, %size, %thread;\n"
+      "  .reg .b64 %i, %count, %at, %base;\n";
   for (std::size_t i = 0; i < instruction.inputs.size(); ++i) {
     text += std::string("  .reg ") + storage_type(operand_bytes(instruction.inputs[i])) + " " +
             kNames[i] + ";\n";
   }
   text += std::string("  .reg ") + storage_type(operand_bytes(instruction.output)) + " %d;\n";
-  text += "  mov.u32 %block, %ctaid.x;\n  mov.u32 %size, %ntid.x;\n  mov.u32 %thread, %tid.x;\n"
-          "  mul.wide.u32 %i, %block, %size;\n  cvt.u64.u32 %at, %thread;\n"
-          "  add.u64 %i, %i, %at;\n  ld.param.u64 %count, [n];\n"
-          "  setp.ge.u64 %outside, %i, %count;\n  @%outside bra DONE;\n";
+  text +=
+      "  mov.u32 %block, %ctaid.x;\n  mov.u32 %size, %ntid.x;\n  mov.u32 %thread, %tid.x;\n"
+      "  mul.wide.u32 %i, %block, %size;\n  cvt.u64.u32 %at, %thread;\n"
+      "  add.u64 %i, %i, %at;\n  ld.param.u64 %count, [n];\n"
+      "  setp.ge.u64 %outside, %i, %count;\n  @%outside bra DONE;\n";
   for (std::size_t i = 0; i < instruction.inputs.size(); ++i) {
     const unsigned bytes = operand_bytes(instruction.inputs[i]);
     text += "  ld.param.u64 %base, [in" + std::to_string(i) + "];\n  mad.lo.u64 %at, %i, " +

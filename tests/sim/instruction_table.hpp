@@ -36,6 +36,17 @@ struct InstructionCase {
 [[nodiscard]] std::vector<std::uint64_t> operands(char letter, std::uint64_t seed,
                                                   std::size_t count);
 
+/// FNV-1a, 64 bit: how recorded results are compared.
+[[nodiscard]] std::uint64_t result_hash(const std::vector<std::uint8_t>& bytes);
+
+/// Operands to an instruction: `count` of each input, reproducible from the seed.
+[[nodiscard]] std::vector<std::vector<std::uint64_t>> instruction_operands(
+    const InstructionCase& instruction, std::uint64_t seed, std::size_t count);
+
+/// Values as the kernel reads them, `width` bytes each.
+[[nodiscard]] std::vector<std::uint8_t> operand_array(const std::vector<std::uint64_t>& values,
+                                                      unsigned width);
+
 /// A module with one kernel `run(u64 n, u64 out, u64 in0, ...)` that applies the instruction to n
 /// elements; every array has operand_bytes of its letter per element.
 [[nodiscard]] std::string instruction_ptx(const InstructionCase& instruction,

@@ -155,10 +155,11 @@ TEST_CASE("Launches: 1024 threads, three dimensions, dynamic shared memory", "[s
 }
 
 TEST_CASE("Launches: the result does not depend on the number of workers", "[sim]") {
-  Simulator device(kernel_ptx("mov.u32 %r1, %ctaid.x;\nmad.lo.u32 %r2, %r1, 32, %r0;\n"
-                              "mul.lo.u32 %r3, %r2, 2654435761;\n" +
-                                  element(9, 0, 2) + "st.global.u32 [%d9], %r3;",
-                              1));
+  Simulator device(
+      kernel_ptx("mov.u32 %r1, %ctaid.x;\nmad.lo.u32 %r2, %r1, 32, %r0;\n"
+                 "mul.lo.u32 %r3, %r2, 2654435761;\n" +
+                     element(9, 0, 2) + "st.global.u32 [%d9], %r3;",
+                 1));
   std::vector<std::vector<std::uint32_t>> outputs;
   for (const unsigned workers : {1U, 2U, 5U}) {
     sim::GridOptions options;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "grid.hpp"
+
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -8,8 +10,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "grid.hpp"
 
 namespace quantjit::test {
 
@@ -36,10 +36,12 @@ class Simulator {
     memory_.write(at, values.data(), values.size() * sizeof(T));
     return at;
   }
+
   template <class T>
   std::uint64_t filled(std::size_t count, T value, const char* label = "output") {
     return upload(std::vector<T>(count, value), label);
   }
+
   template <class T>
   std::vector<T> download(std::uint64_t at, std::size_t count) {
     std::vector<T> values(count);
@@ -57,7 +59,9 @@ class Simulator {
   }
 
   sim::Memory& memory() { return memory_; }
+
   const std::shared_ptr<const sim::Image>& image() const { return image_; }
+
   const sim::Module& module() const { return *module_; }
 
  private:
@@ -73,8 +77,8 @@ class Simulator {
 inline std::string kernel_ptx(const std::string& body, unsigned parameters,
                               const std::string& before = {}, const std::string& directives = {},
                               const std::string& target = "sm_90a") {
-  std::string text = ".version 8.7\n.target " + target + "\n.address_size 64\n" + before +
-                     ".visible .entry run(";
+  std::string text =
+      ".version 8.7\n.target " + target + "\n.address_size 64\n" + before + ".visible .entry run(";
   for (unsigned i = 0; i < parameters; ++i) {
     text += std::string(i == 0 ? "" : ", ") + ".param .u64 p" + std::to_string(i);
   }
