@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kShortestPrefix = 4;
 
 std::string utc_text(std::int64_t seconds) {
-  const std::time_t time = static_cast<std::time_t>(seconds);
+  const auto time = static_cast<std::time_t>(seconds);
   std::tm parts{};
   ::gmtime_r(&time, &parts);
   char text[32];

@@ -11,6 +11,15 @@
 #include <unistd.h>
 
 namespace quantjit::cli {
+namespace {
+
+/// Where messages cannot be written there is nowhere to say so.
+void to_standard_error(const std::string& text) {
+  static_cast<void>(std::fwrite(text.data(), 1, text.size(), stderr));
+  static_cast<void>(std::fflush(stderr));
+}
+
+}  // namespace
 
 void Console::prepare_process() {
   for (int descriptor = 0; descriptor <= 2; ++descriptor) {
@@ -20,7 +29,7 @@ void Console::prepare_process() {
       [[maybe_unused]] const int opened = ::open("/dev/null", flags);
     }
   }
-  std::signal(SIGPIPE, SIG_IGN);
+  static_cast<void>(std::signal(SIGPIPE, SIG_IGN));
 }
 
 void Console::write(std::string_view text) {
@@ -29,6 +38,13 @@ void Console::write(std::string_view text) {
   }
   errno = 0;
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) {
+    output_error_ = errno != 0 ? errno : EIO;
+  }
+}
+
+void Console::flush() {
+  errno = 0;
+  if (std::fflush(stdout) != 0 && output_error_ == 0) {
     output_error_ = errno != 0 ? errno : EIO;
   }
 }
@@ -58,8 +74,8 @@ void Console::bytes(std::span<const std::byte> data) {
 void Console::message(std::string_view text) {
   progress({});
   // Data before messages, so that a terminal shows both in the order they were made.
-  std::fflush(stdout);
-  std::fprintf(stderr, "quantjit: %.*s\n", static_cast<int>(text.size()), text.data());
+  flush();
+  to_standard_error("quantjit: " + std::string(text) + "\n");
 }
 
 void Console::progress(std::string_view text) {
@@ -67,17 +83,13 @@ void Console::progress(std::string_view text) {
   if (!terminal || (text.empty() && !progress_shown_)) {
     return;
   }
-  std::fprintf(stderr, "\r\033[K%.*s", static_cast<int>(text.size()), text.data());
-  std::fflush(stderr);
+  to_standard_error("\r\033[K" + std::string(text));
   progress_shown_ = !text.empty();
 }
 
 int Console::finish(int status) {
   progress({});
-  errno = 0;
-  if (std::fflush(stdout) != 0 && output_error_ == 0) {
-    output_error_ = errno != 0 ? errno : EIO;
-  }
+  flush();
   if (output_error_ == 0) {
     return status;
   }
@@ -85,7 +97,7 @@ int Console::finish(int status) {
   if (output_error_ != EPIPE) {
     char text[128];
     const char* const reason = ::strerror_r(output_error_, text, sizeof(text));
-    std::fprintf(stderr, "quantjit: standard output cannot be written: %s\n", reason);
+    to_standard_error("quantjit: standard output cannot be written: " + std::string(reason) + "\n");
   }
   return status == 0 ? 1 : status;
 }

@@ -47,6 +47,7 @@ class Console {
 
  private:
   void write(std::string_view text);
+  void flush();
 
   OutputForm form_ = OutputForm::kText;
   bool has_document_ = false;

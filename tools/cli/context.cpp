@@ -7,6 +7,7 @@ namespace quantjit::cli {
 
 void export_settings(const GlobalOptions& global) {
   for (const SettingChoice& choice : global.settings) {
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): before any thread is started
     ::setenv(choice.variable.c_str(), choice.value.c_str(), 1);
   }
 }

@@ -41,7 +41,8 @@ OpenDevice open_simulated(const std::optional<Arch>& arch, ServiceOptions& optio
     }
   }
   if (arch) {
-    // Read by the simulated driver when it initializes.
+    // Read by the simulated driver when it initializes, before this program starts a thread.
+    // NOLINTNEXTLINE(concurrency-mt-unsafe)
     ::setenv(kSimulatedDevices, arch->to_string().c_str(), 1);
   }
   const driver::DriverApi& api = driver::DriverApi::load(*options.cuda_driver);

@@ -72,7 +72,7 @@ int main(int argc, char** argv) {
   try {
     return quantjit::cli::run(argc, argv);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "quantjit: %s\n", error.what());
+    static_cast<void>(std::fprintf(stderr, "quantjit: %s\n", error.what()));
     return 1;
   }
 }
