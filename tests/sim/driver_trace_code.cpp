@@ -197,6 +197,27 @@ void trace_module(const Trace& t) {
   t.answer("bad_syntax", CU(cuModuleLoadData)(&module, kBadSyntax));
 }
 
+namespace {
+
+void trace_occupancy(const Trace& t, CUfunction function) {
+  int blocks = 0;
+  const auto occupancy = [&](const char* label, int threads, std::size_t shared) {
+    blocks = -7;
+    t.answer(label,
+             CU(cuOccupancyMaxActiveBlocksPerMultiprocessor)(&blocks, function, threads, shared));
+    t.value(label, blocks);
+  };
+  occupancy("occupancy_32", 32, 0);
+  occupancy("occupancy_256", 256, 0);
+  occupancy("occupancy_1024", 1024, 0);
+  occupancy("occupancy_48k", 256, 48 * 1024);
+  occupancy("occupancy_49k", 256, 49 * 1024);
+  occupancy("occupancy_2048", 2048, 0);
+  occupancy("occupancy_0", 0, 0);
+}
+
+}  // namespace
+
 void trace_kernel(const Trace& t) {
   start();
   CUlibrary library = nullptr;
@@ -251,22 +272,43 @@ void trace_kernel(const Trace& t) {
   const char* name = nullptr;
   t.answer("name", CU(cuKernelGetName)(&name, kernel));
   t.value("name_same", name != nullptr && std::strcmp(name, "add_one") == 0 ? 1 : 0);
-  int blocks = 0;
   CU(cuKernelGetFunction)(&function, kernel);
-  const auto occupancy = [&](const char* label, int threads, std::size_t shared) {
-    blocks = -7;
-    t.answer(label,
-             CU(cuOccupancyMaxActiveBlocksPerMultiprocessor)(&blocks, function, threads, shared));
-    t.value(label, blocks);
-  };
-  occupancy("occupancy_32", 32, 0);
-  occupancy("occupancy_256", 256, 0);
-  occupancy("occupancy_1024", 1024, 0);
-  occupancy("occupancy_48k", 256, 48 * 1024);
-  occupancy("occupancy_49k", 256, 49 * 1024);
-  occupancy("occupancy_2048", 2048, 0);
-  occupancy("occupancy_0", 0, 0);
+  trace_occupancy(t, function);
 }
+
+namespace {
+
+void trace_launch_attributes(const Trace& t, CUlibrary library, CUfunction function,
+                             void** parameters) {
+  CUlaunchConfig config{};
+  config.gridDimX = 4;
+  config.gridDimY = 1;
+  config.gridDimZ = 1;
+  config.blockDimX = 256;
+  config.blockDimY = 1;
+  config.blockDimZ = 1;
+  CUlaunchAttribute attribute{};
+  attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+  attribute.value.programmaticStreamSerializationAllowed = 1;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  CUkernel dependent = nullptr;
+  CU(cuLibraryGetKernel)(&dependent, library, "add_one_dependent");
+  t.answer("pdl", CU(cuLaunchKernelEx)(&config, reinterpret_cast<CUfunction>(dependent), parameters,
+                                       nullptr));
+  attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+  attribute.value.clusterDim = {1, 1, 1};
+  t.answer("cluster_1", CU(cuLaunchKernelEx)(&config, function, parameters, nullptr));
+  attribute.value.clusterDim = {3, 1, 1};
+  t.answer("cluster_3_of_4", CU(cuLaunchKernelEx)(&config, function, parameters, nullptr));
+  attribute.id = foreign<CUlaunchAttributeID>(999);
+  t.answer("attribute_bad", CU(cuLaunchKernelEx)(&config, function, parameters, nullptr));
+  config.attrs = nullptr;
+  t.answer("attributes_null", CU(cuLaunchKernelEx)(&config, function, parameters, nullptr));
+  t.answer("config_null", CU(cuLaunchKernelEx)(nullptr, function, parameters, nullptr));
+}
+
+}  // namespace
 
 void trace_launch(const Trace& t) {
   start();
@@ -311,32 +353,7 @@ void trace_launch(const Trace& t) {
                                                     256, 1, 1, 0, nullptr, parameters, nullptr));
   t.answer("null_function",
            CU(cuLaunchKernel)(nullptr, 4, 1, 1, 256, 1, 1, 0, nullptr, parameters, nullptr));
-  CUlaunchConfig config{};
-  config.gridDimX = 4;
-  config.gridDimY = 1;
-  config.gridDimZ = 1;
-  config.blockDimX = 256;
-  config.blockDimY = 1;
-  config.blockDimZ = 1;
-  CUlaunchAttribute attribute{};
-  attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
-  attribute.value.programmaticStreamSerializationAllowed = 1;
-  config.attrs = &attribute;
-  config.numAttrs = 1;
-  CUkernel dependent = nullptr;
-  CU(cuLibraryGetKernel)(&dependent, library, "add_one_dependent");
-  t.answer("pdl", CU(cuLaunchKernelEx)(&config, reinterpret_cast<CUfunction>(dependent), parameters,
-                                       nullptr));
-  attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
-  attribute.value.clusterDim = {1, 1, 1};
-  t.answer("cluster_1", CU(cuLaunchKernelEx)(&config, function, parameters, nullptr));
-  attribute.value.clusterDim = {3, 1, 1};
-  t.answer("cluster_3_of_4", CU(cuLaunchKernelEx)(&config, function, parameters, nullptr));
-  attribute.id = foreign<CUlaunchAttributeID>(999);
-  t.answer("attribute_bad", CU(cuLaunchKernelEx)(&config, function, parameters, nullptr));
-  config.attrs = nullptr;
-  t.answer("attributes_null", CU(cuLaunchKernelEx)(&config, function, parameters, nullptr));
-  t.answer("config_null", CU(cuLaunchKernelEx)(nullptr, function, parameters, nullptr));
+  trace_launch_attributes(t, library, function, parameters);
   t.answer("synchronize", CU(cuCtxSynchronize)());
   unsigned first = 0;
   CU(cuMemcpyDtoH)(&first, data, sizeof(first));
