@@ -31,6 +31,7 @@ enum : U32 {
   kInputAligned32 = 1U << 0,  ///< every input row starts on 32 bytes (SM100+: one load a lane)
   kMaskIs64Bit = 1U << 1,     ///< masked_m is int64
   kZeroRowGuard = 1U << 2,    ///< per_token_quant: a row with scale 0 gets multiplier 0
+  kPrefetchInput = 1U << 3,  ///< bring the input to the L2 cache while the kernel before still runs
 };
 
 /// per_token_group_quant, flat and masked.
@@ -80,15 +81,13 @@ struct TokenQuantParams {
   I64 input_token_stride;
   I64 q_token_stride;
   I64 num_tokens;
-  U32 row_vectors;   ///< vectors a row
-  U32 held_vectors;  ///< of them kept in shared memory, by block row
+  U32 row_vectors;  ///< vectors a row
   U32 flags;
-  U32 reserved;
 };
 
-static_assert(sizeof(TokenQuantParams) == 64, "TokenQuantParams layout");
+static_assert(sizeof(TokenQuantParams) == 56, "TokenQuantParams layout");
 static_assert(QUANTJIT_OFFSET(TokenQuantParams, num_tokens) == 40);
 static_assert(QUANTJIT_OFFSET(TokenQuantParams, row_vectors) == 48);
-static_assert(QUANTJIT_OFFSET(TokenQuantParams, flags) == 56);
+static_assert(QUANTJIT_OFFSET(TokenQuantParams, flags) == 52);
 
 }  // namespace quantjit::device

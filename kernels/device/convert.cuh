@@ -33,9 +33,11 @@ QUANTJIT_DEVICE U32 saturate_int8(I32 a, I32 b, I32 c, I32 d) {
 template <bool kTruncate>
 QUANTJIT_DEVICE U32 to_int8(float a, float b, float c, float d) {
   if constexpr (kTruncate) {
-    return saturate_int8(__float2int_rz(a), __float2int_rz(b), __float2int_rz(c), __float2int_rz(d));
+    return saturate_int8(__float2int_rz(a), __float2int_rz(b), __float2int_rz(c),
+                         __float2int_rz(d));
   } else {
-    return saturate_int8(__float2int_rn(a), __float2int_rn(b), __float2int_rn(c), __float2int_rn(d));
+    return saturate_int8(__float2int_rn(a), __float2int_rn(b), __float2int_rn(c),
+                         __float2int_rn(d));
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vector access to global memory: 128 bits everywhere, 256 bits on SM100 and later (from NVRTC 12.9 on,
-// whose PTX has them).
+// Vector access to global memory: 128 bits everywhere, 256 bits on SM100 and later (from NVRTC 12.9
+// on, whose PTX has them).
 #pragma once
 
 #if __CUDA_ARCH__ >= 1000 && (__CUDACC_VER_MAJOR__ > 12 || __CUDACC_VER_MINOR__ >= 9)
@@ -21,7 +21,10 @@ QUANTJIT_DEVICE void load_16_bytes(const char* from, U32* to) {
 }
 
 QUANTJIT_DEVICE void load_8_bytes(const char* from, U32* to) {
-  asm volatile("ld.global.v2.b32 {%0, %1}, [%2];" : "=r"(to[0]), "=r"(to[1]) : "l"(from) : "memory");
+  asm volatile("ld.global.v2.b32 {%0, %1}, [%2];"
+               : "=r"(to[0]), "=r"(to[1])
+               : "l"(from)
+               : "memory");
 }
 
 QUANTJIT_DEVICE void store_16_bytes(char* to, const U32* from) {

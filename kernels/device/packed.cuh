@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arithmetic on two 16-bit elements in one register (bf16x2, f16x2). Never flushes, whatever the math
-// mode; NaN loses against a number in min and max.
+// Arithmetic on two 16-bit elements in one register (bf16x2, f16x2). Never flushes, whatever the
+// math mode; NaN loses against a number in min and max.
 #pragma once
 
 #include "device/math.cuh"

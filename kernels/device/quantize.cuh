@@ -58,8 +58,8 @@ QUANTJIT_DEVICE void scale_pair(float& low, float& high, float multiplier) {
 
 /// Codes of all elements of a thread, four to a register. With kPowerOfTwo the product is exact (up
 /// to results that give code 0 anyway), so bf16 is multiplied two at a time. NOTE: not where the
-/// predecessor multiplies floats and flushes: beside an infinity the multiplier is infinite, and there
-/// a subnormal element tells the two apart (NaN against an infinity).
+/// predecessor multiplies floats and flushes: beside an infinity the multiplier is infinite, and
+/// there a subnormal element tells the two apart (NaN against an infinity).
 template <int kIn, int kOut, bool kPowerOfTwo, int kNumerics, int kMath, int kCount>
 QUANTJIT_DEVICE void quantize(const Words<kCount>& words, float multiplier,
                               Words<(kIn == kF32 ? kCount / 4 : kCount / 2)>& codes) {

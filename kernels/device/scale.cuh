@@ -22,7 +22,9 @@ struct Scale {
 };
 
 /// Biased exponent of the least power of two that is not below `value` (positive); 255 for +inf.
-QUANTJIT_DEVICE U32 ceil_exponent(float value) { return (as_bits(value) + 0x7FFFFFU) >> 23; }
+QUANTJIT_DEVICE U32 ceil_exponent(float value) {
+  return (as_bits(value) + 0x7FFFFFU) >> 23;
+}
 
 /// RN(amax / kCodeMax) for normal amax far from the ends: one step of correction makes the product
 /// with the rounded reciprocal right (checked over all mantissas).
@@ -33,8 +35,8 @@ QUANTJIT_DEVICE float divide_by_code_max(float amax) {
   return __fmaf_rn(rest, kCodeMaxReciprocal<kOut>, product);
 }
 
-/// amax * fl(1/448) and RN(amax / 448) round up to the same exponent for every mantissa; for 127 one
-/// mantissa differs, which no 16-bit type has.
+/// amax * fl(1/448) and RN(amax / 448) round up to the same exponent for every mantissa; for 127
+/// one mantissa differs, which no 16-bit type has.
 template <int kOut, int kNumerics>
 QUANTJIT_DEVICE Scale power_of_two_scale(float amax) {
   float raw;
@@ -47,8 +49,8 @@ QUANTJIT_DEVICE Scale power_of_two_scale(float amax) {
   if constexpr (kNumerics == kVllm) {
     exponent = max(exponent, kVllmExponentFloor);
   }
-  // 2^(127 - exponent); from exponent 255 (an infinity in the group) the shift makes -inf, which the
-  // SGLang kernels multiply with. vLLM's inverse is 0 there; with `exact` it cannot come up.
+  // 2^(127 - exponent); from exponent 255 (an infinity in the group) the shift makes -inf, which
+  // the SGLang kernels multiply with. vLLM's inverse is 0 there; with `exact` it cannot come up.
   U32 bits = (254U - exponent) << 23;
   if constexpr (kNumerics == kVllm) {
     bits = exponent == 255U ? 0U : bits;

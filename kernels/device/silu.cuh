@@ -4,8 +4,8 @@
 //   sm_100 and later          h + h * tanh(h) as h * (1 + tanh.approx h), h = gate / 2
 //   sm_90, fast               gate * rcp.approx(1 + ex2.approx(-gate * log2 e))
 //   sm_90, precise            gate * RN(1 / (1 + ..)), sglang_v2: RN(gate / (1 + ..))
-// SiLU is rounded to the input type, multiplied by `up` in that type and rounded again; f32 input is
-// rounded once.
+// SiLU is rounded to the input type, multiplied by `up` in that type and rounded again; f32 input
+// is rounded once.
 #pragma once
 
 #include "device/packed.cuh"
@@ -16,10 +16,15 @@ namespace quantjit::device {
 /// The operations that exact_silu.h asks for.
 struct ExactOperations {
   static QUANTJIT_DEVICE float fma(float a, float b, float c) { return __fmaf_rn(a, b, c); }
+
   static QUANTJIT_DEVICE float add(float a, float b) { return __fadd_rn(a, b); }
+
   static QUANTJIT_DEVICE float mul(float a, float b) { return __fmul_rn(a, b); }
+
   static QUANTJIT_DEVICE float div(float a, float b) { return __fdiv_rn(a, b); }
+
   static QUANTJIT_DEVICE unsigned to_bits(float a) { return as_bits(a); }
+
   static QUANTJIT_DEVICE float from_bits(unsigned a) { return as_float(a); }
 };
 
@@ -57,8 +62,8 @@ QUANTJIT_DEVICE U32 silu_word(U32 gate, U32 up) {
   }
 }
 
-/// Replaces the gates by SiLU(gate) * up. The exact form is long, so it stays a loop: registers cannot
-/// be indexed, and the words pass by its first place instead.
+/// Replaces the gates by SiLU(gate) * up. The exact form is long, so it stays a loop: registers
+/// cannot be indexed, and the words pass by its first place instead.
 template <int kIn, int kNumerics, int kMath, int kCount>
 QUANTJIT_DEVICE void silu_and_multiply(Words<kCount>& gate, Words<kCount>& up) {
   if constexpr (kNumerics == kExact) {

@@ -21,8 +21,8 @@ QUANTJIT_DEVICE float exchange_max(float value) {
   return value;
 }
 
-/// Maximum over each aligned run of kLanes lanes (1, 2, 4, 8 or 16); NaN is ignored. Spelled out, for
-/// loops cost the compiler more than they save here.
+/// Maximum over each aligned run of kLanes lanes (1, 2, 4, 8 or 16); NaN is ignored. Spelled out,
+/// for loops cost the compiler more than they save here.
 template <int kLanes>
 QUANTJIT_DEVICE float lanes_max(float value) {
   if constexpr (kLanes >= 16) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// schedule=masked: the warps of a slice share the live rows of its 32 experts evenly, however the load
-// is spread. A unit is 32 chunks of one expert; a warp takes every gridDim.x * warps-th unit. Each lane
-// watches one expert, so one load of masked_m and one prefix sum place all units of the slice; no
-// counter and no shared memory is needed.
+// schedule=masked: the warps of a slice share the live rows of its 32 experts evenly, however the
+// load is spread. A unit is 32 chunks of one expert; a warp takes every gridDim.x * warps-th unit.
+// Each lane watches one expert, so one load of masked_m and one prefix sum place all units of the
+// slice; no counter and no shared memory is needed.
 #pragma once
 
 #include "device/pdl.cuh"
@@ -26,17 +26,17 @@ QUANTJIT_DEVICE U32 visited_rows(U32 rows) {
 
 template <int kIn, int kOut, int kGroup, int kScale, int kLayout, bool kSilu, int kNumerics,
           int kFill, bool kPdl, int kMath, int kElements>
-__global__ void QUANTJIT_GROUP_BOUNDS
-    per_token_group_quant_masked(const __grid_constant__ GroupQuantParams p) {
-  using T = GroupTraits<kIn, kOut, kGroup, kScale, kLayout, kSilu, kNumerics, kFill, kMath, kElements>;
+__global__ void QUANTJIT_MASKED_BOUNDS
+per_token_group_quant_masked(const __grid_constant__ GroupQuantParams p) {
+  using T =
+      GroupTraits<kIn, kOut, kGroup, kScale, kLayout, kSilu, kNumerics, kFill, kMath, kElements>;
   pdl_trigger<kPdl>();
   const U32 lane = threadIdx.x % kWarp;
   const U32 first = (blockIdx.z * p.z_slices + blockIdx.y) * kWarp;
   const I64 first_row = static_cast<I64>(blockIdx.z) * p.z_rows;
   const I64 limit = min(p.num_tokens - first_row, static_cast<I64>(p.slab_rows));
   pdl_wait<kPdl>();
-  const U32 rows =
-      first + lane < p.num_experts ? live_rows(p, first + lane, first_row, limit) : 0;
+  const U32 rows = first + lane < p.num_experts ? live_rows(p, first + lane, first_row, limit) : 0;
   const U32 units = (visited_rows<T>(rows) * p.row_chunks.value + kWarp - 1) / kWarp;
   const U32 sum = inclusive_sum(units);
   const U32 total = __shfl_sync(kFullMask, sum, kWarp - 1);
@@ -48,13 +48,13 @@ __global__ void QUANTJIT_GROUP_BOUNDS
     const U32 live = __shfl_sync(kFullMask, rows, owner);
     const U32 chunk = (unit - before) * kWarp + lane;
     const U32 row = quotient(chunk, p.row_chunks);
-    ChunkPlace at;
+    ChunkIndex at;
     at.expert = first + owner;
     at.token = first_row + row;
     at.column = chunk - row * p.row_chunks.value;
     at.live = row < visited_rows<T>(live);
     at.pad = T::kSwizzled && row >= live;
-    quantize_chunk<T>(p, at);
+    quantize_chunk<T>(p, place_chunk<T>(p, at));
   }
 }
 

@@ -4,12 +4,14 @@
 
 #include "device/traits.cuh"
 
-// Blocks of at most 256 threads. The compiler aims at full occupancy by itself; on SM120 that costs it a
-// spill, so there it is told to be content with less.
+// The largest blocks that the geometry asks for. The compiler aims at full occupancy by itself; on
+// SM120 that costs it a spill, so there it is told to be content with less.
 #if __CUDA_ARCH__ >= 1200
-#define QUANTJIT_GROUP_BOUNDS __launch_bounds__(256, 4)
+#define QUANTJIT_FLAT_BOUNDS __launch_bounds__(512, 2)
+#define QUANTJIT_MASKED_BOUNDS __launch_bounds__(256, 4)
 #else
-#define QUANTJIT_GROUP_BOUNDS __launch_bounds__(256)
+#define QUANTJIT_FLAT_BOUNDS __launch_bounds__(512)
+#define QUANTJIT_MASKED_BOUNDS __launch_bounds__(256)
 #endif
 
 namespace quantjit::device {
@@ -37,8 +39,8 @@ struct GroupTraits {
   static constexpr bool kSilu = kSilu_;
   static constexpr int kNumerics = kNumerics_;
   static constexpr int kMath = kMath_;
-  static constexpr int kElements = kElements_;            // a lane
-  static constexpr int kLanes = kGroup_ / kElements_;     // a group
+  static constexpr int kElements = kElements_;         // a lane
+  static constexpr int kLanes = kGroup_ / kElements_;  // a group
   static constexpr int kWords = kElements * kInputBytes<kIn> / 4;
   static constexpr int kChunkBytes = kElements * kInputBytes<kIn>;
   static constexpr bool kPowerOfTwo = kScale != kScaleF32;

@@ -155,9 +155,11 @@ GroupQuantLaunch plan_flat(const PerTokenGroupQuant& traits, const GroupQuantPro
   params = common_params(traits, problem, bytes);
   const std::int64_t rows = problem.num_tokens + pad_rows(traits, problem, params);
 
-  const std::int64_t chunks_per_sm =
-      problem.num_tokens * (problem.hidden_size / 16) / std::max(device.sm_count, 1);
-  const GeometryRule& rule = find_rule(RuleKernel::kFlat, device.arch, chunks_per_sm);
+  const std::int64_t row_bytes = problem.hidden_size * (traits.silu ? 2 : 1) *
+                                 static_cast<std::int64_t>(size_in_bytes(traits.in));
+  const std::int64_t bytes_per_sm = problem.num_tokens * row_bytes / std::max(device.sm_count, 1);
+  const GeometryRule& rule = find_rule(RuleKernel::kFlat, device.arch, bytes_per_sm);
+  params.flags |= rule.prefetch ? device::kPrefetchInput : 0U;
   const bool wide = rule.elements == 32 && has_wide_entry(traits, device.arch) &&
                     bytes.input_aligned32 && bytes.q_aligned32;
   launch.shape.entry = static_cast<unsigned>(wide ? GroupEntry::kLanes32 : GroupEntry::kLanes16);
@@ -246,8 +248,8 @@ GroupQuantLaunch plan(const PerTokenGroupQuant& traits, const GroupQuantProblem&
 TokenQuantLaunch plan(const PerTokenQuant& traits, const TokenQuantProblem& problem,
                       const DeviceFacts& device) {
   constexpr std::int64_t kMaxBlock = 1024;
-  constexpr std::int64_t kSharedBytes =
-      47 * 1024;  // what every launch may have, less the static part
+  constexpr std::int64_t kHeldVectors = 2;                   // what a thread keeps in registers
+  constexpr std::int64_t kMostPrefetchedBytes = 160 * 1024;  // a multiprocessor
   constexpr std::int64_t kLegacyTokensPerSm = 16;
   TokenQuantLaunch launch;
   if (problem.num_tokens <= 0 || problem.hidden_size <= 0) {
@@ -263,9 +265,9 @@ TokenQuantLaunch plan(const PerTokenQuant& traits, const TokenQuantProblem& prob
   const GeometryRule& rule =
       find_rule(RuleKernel::kRows, device.arch, ceil_div(problem.num_tokens, sms));
   const std::int64_t row_threads =
-      std::min(round_up(ceil_div(vectors, rule.vectors), kWarp), kMaxBlock);
-  const std::int64_t block_rows = std::max<std::int64_t>(rule.threads / row_threads, 1);
-  const std::int64_t held = std::min(vectors, kSharedBytes / (elements * size * block_rows));
+      std::min(round_up(ceil_div(vectors, kHeldVectors), kWarp), kMaxBlock);
+  const std::int64_t block_rows = std::clamp<std::int64_t>(
+      rule.threads / row_threads, 1, static_cast<std::int64_t>(rule.block_rows));
   const std::int64_t blocks = ceil_div(problem.num_tokens, block_rows);
   const std::int64_t grid_x = std::min(blocks, kMaxGridX);
   require_at_most("num_tokens", ceil_div(blocks, grid_x), kMaxGridYZ);
@@ -274,7 +276,6 @@ TokenQuantLaunch plan(const PerTokenQuant& traits, const TokenQuantProblem& prob
       static_cast<unsigned>(elements == 4 ? TokenEntry::kNarrow : TokenEntry::kWide);
   launch.shape.grid = {narrow(grid_x), narrow(ceil_div(blocks, grid_x)), 1};
   launch.shape.block = {narrow(row_threads), narrow(block_rows), 1};
-  launch.shape.shared_bytes = narrow(held * elements * size * block_rows);
   device::TokenQuantParams& params = launch.params;
   params.input = problem.input;
   params.output_q = problem.output_q;
@@ -283,11 +284,13 @@ TokenQuantLaunch plan(const PerTokenQuant& traits, const TokenQuantProblem& prob
   params.q_token_stride = problem.q_token_stride;
   params.num_tokens = problem.num_tokens;
   params.row_vectors = narrow(vectors);
-  params.held_vectors = narrow(held);
   const bool guard = traits.zero_rows == ZeroRows::kZero ||
                      problem.num_tokens >= kLegacyTokensPerSm * device.sm_count;
   const bool aligned32 = all_aligned(32, address_of(problem.input), params.input_token_stride);
-  params.flags = (aligned32 ? device::kInputAligned32 : 0U) | (guard ? device::kZeroRowGuard : 0U);
+  const bool prefetch = rule.prefetch && problem.num_tokens * problem.hidden_size * size <=
+                                             sms * kMostPrefetchedBytes;
+  params.flags = (aligned32 ? device::kInputAligned32 : 0U) | (guard ? device::kZeroRowGuard : 0U) |
+                 (prefetch ? device::kPrefetchInput : 0U);
   return launch;
 }
 

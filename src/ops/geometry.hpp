@@ -99,13 +99,14 @@ struct TokenQuantLaunch {
 struct GeometryRule {
   std::string_view kernel;  ///< "flat", "masked" or "rows" (per_token_quant)
   bool blackwell = false;   ///< for sm_100 and later, else for sm_90
-  /// The rule holds up to this many chunks (flat), warps of work (masked) or rows a multiprocessor;
-  /// the last one of a kernel has no limit.
+  /// The rule holds up to this many bytes of input (flat), warps of work (masked) or rows (rows) a
+  /// multiprocessor; the last one of a kernel has no limit.
   std::int64_t at_most = 0;
-  std::uint32_t threads = 0;        ///< a block; rows: at least
+  std::uint32_t threads = 0;        ///< a block; rows: at most, as far as whole rows go
   std::uint32_t blocks_per_sm = 0;  ///< masked: cap of the grid
   std::uint32_t elements = 0;       ///< flat: elements a thread, where alignment and group allow
-  std::uint32_t vectors = 0;        ///< rows: vectors a thread
+  std::uint32_t block_rows = 0;     ///< rows: rows a block, as far as `threads` allow
+  bool prefetch = false;            ///< flat, rows: bring the input to the L2 cache before the wait
 };
 
 /// The whole table in the order in which it is searched.
