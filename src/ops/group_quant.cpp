@@ -22,9 +22,10 @@ struct Sizes {
   std::int64_t num_groups = 0;
 };
 
-Sizes check_input(const PerTokenGroupQuant& traits, const NamedTensor& input, int device) {
+Sizes check_input(const PerTokenGroupQuant& traits, const NamedTensor& input, int device,
+                  ByteRange& range) {
   const bool masked = traits.schedule == Schedule::kMasked;
-  require_shape(input, masked ? 3 : 2, device);
+  range = require_shape(input, masked ? 3 : 2, device);
   require_dtype(input, traits.in);
   const std::int64_t columns = input.view.size(-1);
   if (traits.silu && columns % 2 != 0) [[unlikely]] {
@@ -44,10 +45,10 @@ Sizes check_input(const PerTokenGroupQuant& traits, const NamedTensor& input, in
   return sizes;
 }
 
-void check_output_q(const PerTokenGroupQuant& traits, const NamedTensor& q, const Sizes& sizes,
-                    int device) {
+ByteRange check_output_q(const PerTokenGroupQuant& traits, const NamedTensor& q, const Sizes& sizes,
+                         int device) {
   const bool masked = traits.schedule == Schedule::kMasked;
-  require_shape(q, masked ? 3 : 2, device);
+  const ByteRange range = require_shape(q, masked ? 3 : 2, device);
   require_dtype(q, traits.out);
   if (masked) {
     require_equal(q.name, "shape[0]", q.view.size(0), sizes.num_experts);
@@ -59,23 +60,26 @@ void check_output_q(const PerTokenGroupQuant& traits, const NamedTensor& q, cons
   }
   require_aligned_rows(q, 16);
   require_no_self_overlap(q);
+  return range;
 }
 
-void check_swizzled_scales(const NamedTensor& s, const Sizes& sizes, bool masked, int device) {
-  require_shape(s, masked ? 2 : 1, device);
+ByteRange check_swizzled_scales(const NamedTensor& s, const Sizes& sizes, bool masked, int device) {
+  const ByteRange range = require_shape(s, masked ? 2 : 1, device);
   require_equal(s.name, masked ? "shape[1]" : "shape[0]", s.view.size(-1),
                 swizzled_bytes(sizes.num_tokens, sizes.num_groups));
   require_aligned_rows(s, 16);
+  return range;
 }
 
-void check_output_s(const PerTokenGroupQuant& traits, const NamedTensor& s, const Sizes& sizes,
-                    int device) {
+ByteRange check_output_s(const PerTokenGroupQuant& traits, const NamedTensor& s, const Sizes& sizes,
+                         int device) {
   const bool masked = traits.schedule == Schedule::kMasked;
   require_dtype(s, scale_dtype(traits.scale));
+  ByteRange range;
   if (traits.layout == ScaleLayout::kSwizzle128x4) {
-    check_swizzled_scales(s, sizes, masked, device);
+    range = check_swizzled_scales(s, sizes, masked, device);
   } else {
-    require_shape(s, masked ? 3 : 2, device);
+    range = require_shape(s, masked ? 3 : 2, device);
     require_equal(s.name, masked ? "shape[1]" : "shape[0]", s.view.size(-2), sizes.num_tokens);
     require_equal(s.name, masked ? "shape[2]" : "shape[1]", s.view.size(-1),
                   scale_columns(traits.scale, sizes.num_groups));
@@ -100,17 +104,18 @@ void check_output_s(const PerTokenGroupQuant& traits, const NamedTensor& s, cons
     require_equal(s.name, "shape[0]", s.view.size(0), sizes.num_experts);
   }
   require_no_self_overlap(s);
+  return range;
 }
 
-void check_masked_m(const PerTokenGroupQuant& traits, const NamedTensor& mask, const Sizes& sizes,
-                    int device) {
+ByteRange check_masked_m(const PerTokenGroupQuant& traits, const NamedTensor& mask,
+                         const Sizes& sizes, int device) {
   if (traits.schedule == Schedule::kFlat) {
     if (mask.view.ndim != 0) [[unlikely]] {
       refuse(mask.name, "ndim", mask.view.ndim, "schedule=flat takes no masked_m");
     }
-    return;
+    return {};
   }
-  require_shape(mask, 1, device);
+  const ByteRange range = require_shape(mask, 1, device);
   if (mask.view.dtype != DType::kInt32 && mask.view.dtype != DType::kInt64) [[unlikely]] {
     refuse(mask.name, "dtype", to_string(mask.view.dtype), "it must be int32 or int64");
   }
@@ -123,6 +128,7 @@ void check_masked_m(const PerTokenGroupQuant& traits, const NamedTensor& mask, c
     refuse(mask.name, "data", static_cast<std::int64_t>(address),
            "the address must be aligned to the element size");
   }
+  return range;
 }
 
 Sizes check(const PerTokenGroupQuant& traits, const GroupQuantArgs& args, int device) {
@@ -130,17 +136,16 @@ Sizes check(const PerTokenGroupQuant& traits, const GroupQuantArgs& args, int de
   const NamedTensor q{args.output_q, "output_q"};
   const NamedTensor s{args.output_s, "output_s"};
   const NamedTensor mask{args.masked_m, "masked_m"};
-  const Sizes sizes = check_input(traits, input, device);
-  check_output_q(traits, q, sizes, device);
-  check_output_s(traits, s, sizes, device);
-  check_masked_m(traits, mask, sizes, device);
-  require_disjoint(q, input);
-  require_disjoint(s, input);
-  require_disjoint(q, s);
-  if (mask.view.ndim != 0) {
-    require_disjoint(q, mask);
-    require_disjoint(s, mask);
-  }
+  ByteRange input_range;
+  const Sizes sizes = check_input(traits, input, device, input_range);
+  const ByteRange q_range = check_output_q(traits, q, sizes, device);
+  const ByteRange s_range = check_output_s(traits, s, sizes, device);
+  const ByteRange mask_range = check_masked_m(traits, mask, sizes, device);
+  require_disjoint(q, q_range, input, input_range);
+  require_disjoint(s, s_range, input, input_range);
+  require_disjoint(q, q_range, s, s_range);
+  require_disjoint(q, q_range, mask, mask_range);
+  require_disjoint(s, s_range, mask, mask_range);
   return sizes;
 }
 

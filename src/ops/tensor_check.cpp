@@ -76,18 +76,7 @@ void refuse_unless(std::string_view tensor, std::string_view field, std::int64_t
   refuse(tensor, field, value, "it must be " + std::to_string(expected));
 }
 
-std::int64_t extent_bytes(const TensorView& view) {
-  std::int64_t last = 0;
-  for (int i = 0; i < view.ndim; ++i) {
-    if (view.size(i) == 0) {
-      return 0;
-    }
-    last += (view.size(i) - 1) * view.stride(i);
-  }
-  return (last + 1) * element_bytes(view);
-}
-
-void require_shape(const NamedTensor& tensor, int ndim, int device, Memory memory) {
+ByteRange require_shape(const NamedTensor& tensor, int ndim, int device, Memory memory) {
   const TensorView& view = tensor.view;
   require_equal(tensor.name, "ndim", view.ndim, ndim);
   require_equal(tensor.name, "device", view.device, device);
@@ -113,12 +102,15 @@ void require_shape(const NamedTensor& tensor, int ndim, int device, Memory memor
     }
   }
   std::int64_t bytes = 0;
-  if (__builtin_mul_overflow(last, element_bytes(view), &bytes)) [[unlikely]] {
+  if (__builtin_add_overflow(last, 1, &last) ||
+      __builtin_mul_overflow(last, element_bytes(view), &bytes)) [[unlikely]] {
     refuse(tensor.name, "shape", last, "the tensor's extent in bytes must fit 63 bits");
   }
   if (view.data == nullptr && !empty && memory == Memory::kNeeded) [[unlikely]] {
     refuse(tensor.name, "data", "null", "a tensor with elements needs an address");
   }
+  const std::uint64_t begin = address(view);
+  return {begin, empty ? begin : begin + static_cast<std::uint64_t>(bytes)};
 }
 
 void require_dtype(const NamedTensor& tensor, DType dtype) {
@@ -150,7 +142,7 @@ void require_aligned_rows(const NamedTensor& tensor, std::int64_t bytes) {
   }
 }
 
-void require_no_self_overlap(const NamedTensor& tensor) {
+void require_no_self_overlap_in_any_order(const NamedTensor& tensor) {
   const TensorView& view = tensor.view;
   // (stride, size), sorted by insertion: for std::sort on so short an array g++ 12 warns of
   // accesses that never happen.
@@ -178,20 +170,11 @@ void require_no_self_overlap(const NamedTensor& tensor) {
   }
 }
 
-void require_disjoint(const NamedTensor& a, const NamedTensor& b) {
-  const std::uint64_t a_begin = address(a.view);
-  const std::uint64_t b_begin = address(b.view);
-  const auto a_bytes = static_cast<std::uint64_t>(extent_bytes(a.view));
-  const auto b_bytes = static_cast<std::uint64_t>(extent_bytes(b.view));
-  if (a_bytes == 0 || b_bytes == 0 || a_begin + a_bytes <= b_begin || b_begin + b_bytes <= a_begin)
-      [[likely]] {
-    return;
+void require_interleaved(const NamedTensor& a, const NamedTensor& b) {
+  if (!interleaved(a.view, b.view) && !interleaved(b.view, a.view)) {
+    refuse(a.name, "data", static_cast<std::int64_t>(address(a.view)),
+           "its memory must not overlap that of " + std::string(b.name));
   }
-  if (interleaved(a.view, b.view) || interleaved(b.view, a.view)) {
-    return;
-  }
-  refuse(a.name, "data", static_cast<std::int64_t>(a_begin),
-         "its memory must not overlap that of " + std::string(b.name));
 }
 
 }  // namespace quantjit::ops
