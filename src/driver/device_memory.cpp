@@ -101,6 +101,18 @@ void DeviceBuffer::fill_async(std::uint8_t value, CUstream_st* stream) const {
   check(*api_, api_->table().cuMemsetD8Async(address_, value, bytes_, stream), "cuMemsetD8Async");
 }
 
+void DeviceBuffer::copy_part_async(const DeviceBuffer& from, std::size_t bytes, std::size_t offset,
+                                   CUstream_st* stream) const {
+  require_range(offset, bytes);
+  from.require_range(0, bytes);
+  if (bytes == 0) {
+    return;
+  }
+  const ContextGuard context(*api_, ordinal_);
+  check(*api_, api_->table().cuMemcpyDtoDAsync(address_ + offset, from.address_, bytes, stream),
+        "cuMemcpyDtoDAsync");
+}
+
 void DeviceBuffer::copy_async(const DeviceBuffer& from, CUstream_st* stream) const {
   if (from.bytes_ != bytes_ || from.ordinal_ != ordinal_) {
     throw InvalidArgument(

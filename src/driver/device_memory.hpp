@@ -41,6 +41,11 @@ class DeviceBuffer {
   /// DriverError.
   void copy_async(const DeviceBuffer& from, CUstream_st* stream) const;
 
+  /// Copies `bytes` bytes of another buffer of the device to `offset` in stream order. Throws:
+  /// InvalidArgument, DriverError.
+  void copy_part_async(const DeviceBuffer& from, std::size_t bytes, std::size_t offset,
+                       CUstream_st* stream) const;
+
  private:
   void release() noexcept;
   void require_range(std::size_t offset, std::size_t bytes) const;

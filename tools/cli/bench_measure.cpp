@@ -116,29 +116,38 @@ TensorView input_of(const BenchCase& bench, void* data, int device) {
              : TensorView::contiguous(data, dtype, {bench.experts, bench.tokens, columns}, device);
 }
 
-/// Fills a buffer with normal data by repeating a few MiB of it.
-void fill_normal(const driver::DeviceBuffer& buffer, DType dtype, std::uint64_t seed) {
-  const std::size_t element = size_in_bytes(dtype);
-  std::vector<std::byte> tile(std::min<std::size_t>(buffer.size(), 4 << 20));
-  const std::size_t count = tile.size() / element;
-  reference::generate(reference::InputKind::kNormal, dtype, seed, count, count, tile.data());
-  for (std::size_t offset = 0; offset < buffer.size(); offset += tile.size()) {
-    buffer.upload(std::span(tile).first(std::min(tile.size(), buffer.size() - offset)), offset);
+/// A few MiB of normal data on the device, repeated into every input: what a kernel does does not
+/// depend on where the values come again.
+class NormalData {
+ public:
+  NormalData(const OpenDevice& device, DType dtype) : tile_(*device.api, device.ordinal, kBytes) {
+    std::vector<std::byte> host(kBytes);
+    const std::size_t count = kBytes / size_in_bytes(dtype);
+    reference::generate(reference::InputKind::kNormal, dtype, 1, count, count, host.data());
+    tile_.upload(host);
   }
-}
+
+  void fill(const driver::DeviceBuffer& buffer, CUstream_st* stream) const {
+    for (std::size_t offset = 0; offset < buffer.size(); offset += kBytes) {
+      buffer.copy_part_async(tile_, std::min(kBytes, buffer.size() - offset), offset, stream);
+    }
+  }
+
+ private:
+  static constexpr std::size_t kBytes = 2 << 20;
+  driver::DeviceBuffer tile_;
+};
 
 /// One set of operands with its memory.
 class BufferSet {
  public:
-  BufferSet(const OpenDevice& device, const BenchCase& bench, const OutputSpecs& specs,
-            std::uint64_t seed)
+  BufferSet(const OpenDevice& device, const BenchCase& bench, const OutputSpecs& specs)
       : input_(*device.api, device.ordinal,
                static_cast<std::size_t>(input_of(bench, nullptr, 0).numel()) *
                    size_in_bytes(input_dtype(bench.descriptor.traits))),
         q_(*device.api, device.ordinal, specs.q.storage_bytes()),
         s_(*device.api, device.ordinal, specs.s.storage_bytes()),
         mask_(*device.api, device.ordinal, bench.masked_m.size() * sizeof(std::int32_t)) {
-    fill_normal(input_, input_dtype(bench.descriptor.traits), seed);
     args_ = {.input = input_of(bench, input_.data(), device.ordinal),
              .output_q = specs.q.over(q_.data(), device.ordinal),
              .output_s = specs.s.over(s_.data(), device.ordinal),
@@ -151,6 +160,8 @@ class BufferSet {
           TensorView::contiguous(mask_.data(), DType::kInt32, {bench.experts}, device.ordinal);
     }
   }
+
+  [[nodiscard]] const driver::DeviceBuffer& input() const { return input_; }
 
   void launch(const Kernel& kernel, CUstream_st* stream) const {
     if (std::holds_alternative<PerTokenGroupQuant>(kernel.traits())) {
@@ -185,13 +196,16 @@ Timing measure_case(KernelService& service, const OpenDevice& device, const Benc
   const std::int64_t wanted = std::clamp<std::int64_t>((kRotatedBytes + bytes - 1) / bytes, 1, 64);
   const auto sets = static_cast<int>(std::clamp<std::int64_t>(kMostBytes / set_bytes, 1, wanted));
   const int launches = bytes >= kFewLaunchesFrom ? 16 : std::max(sets, 64);
+  const NormalData data(device, input_dtype(bench.descriptor.traits));
+  const driver::StreamOwner stream(*device.api, device.ordinal);
   std::vector<std::unique_ptr<const BufferSet>> buffers;
   for (int i = 0; i < sets; ++i) {
-    buffers.push_back(
-        std::make_unique<const BufferSet>(device, bench, specs, static_cast<std::uint64_t>(i + 1)));
+    buffers.push_back(std::make_unique<const BufferSet>(device, bench, specs));
+    data.fill(buffers.back()->input(), stream.get());
   }
-  return time_graph(device, launches, [&](int i, CUstream_st* stream) {
-    buffers[static_cast<std::size_t>(i % sets)]->launch(kernel, stream);
+  stream.synchronize();
+  return time_graph(device, launches, [&](int i, CUstream_st* launch_stream) {
+    buffers[static_cast<std::size_t>(i % sets)]->launch(kernel, launch_stream);
   });
 }
 
