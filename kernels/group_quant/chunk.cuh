@@ -78,19 +78,23 @@ QUANTJIT_DEVICE void prepare_chunk(const GroupQuantParams& p, ChunkPlace& place)
   keep(place.num_groups);
 }
 
-/// Called by whole warps; the lanes of a group are live together.
-template <class T>
+/// Called by whole warps; the lanes of a group are live together. With kTrigger the kernel's dependents
+/// start once the loads are issued.
+template <class T, bool kTrigger>
 QUANTJIT_DEVICE void quantize_chunk(const GroupQuantParams& p, const ChunkPlace& place) {
   constexpr bool kFinite = T::kNumerics == kExact;
   const bool aligned32 = (p.flags & kInputAligned32) != 0;
   Words<T::kWords> words = {};
+  Words<T::kSilu ? T::kWords : 1> up = {};
   if (place.reads) {
     load_words(place.from, aligned32, words);
     if constexpr (T::kSilu) {
-      Words<T::kWords> up;
       load_words(place.up, aligned32, up);
-      silu_and_multiply<T::kIn, T::kNumerics, T::kMath>(words, up);
     }
+  }
+  pdl_trigger<kTrigger>();
+  if constexpr (T::kSilu) {
+    silu_and_multiply<T::kIn, T::kNumerics, T::kMath>(words, up);
   }
   const float amax = lanes_max<T::kLanes>(thread_amax<T::kIn, kFinite>(words, kAmaxFloor));
   Scale scale = group_scale<T::kOut, T::kPowerOfTwo, T::kNumerics, T::kMath>(amax);

@@ -30,8 +30,8 @@ per_token_group_quant_flat(const __grid_constant__ GroupQuantParams p) {
   ChunkPlace place = place_chunk<T>(p, at);
   prepare_chunk<T>(p, place);
   pdl_wait<kPdl>();
-  pdl_trigger<kPdl>();
-  quantize_chunk<T>(p, place);
+  pdl_trigger<kPdl && !kSilu>();
+  quantize_chunk<T, kPdl && kSilu>(p, place);
 }
 
 }  // namespace quantjit::device

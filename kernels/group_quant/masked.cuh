@@ -54,7 +54,7 @@ per_token_group_quant_masked(const __grid_constant__ GroupQuantParams p) {
     at.column = chunk - row * p.row_chunks.value;
     at.live = row < visited_rows<T>(live);
     at.pad = T::kSwizzled && row >= live;
-    quantize_chunk<T>(p, place_chunk<T>(p, at));
+    quantize_chunk<T, false>(p, place_chunk<T>(p, at));
   }
 }
 

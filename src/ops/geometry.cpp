@@ -45,6 +45,15 @@ void require_at_most(const char* what, std::int64_t value, std::int64_t limit) {
   }
 }
 
+std::int64_t multiprocessors(const DeviceFacts& device) {
+  return std::max(device.sm_count, 1);
+}
+
+/// Round-up division by a power of two.
+std::int64_t ceil_div_pow2(std::int64_t value, std::uint32_t power) {
+  return (value + power - 1) >> std::countr_zero(power);
+}
+
 /// Round-up division by an invariant: exact for dividends below 2^31.
 device::Divisor make_divisor(std::uint32_t value) {
   const auto shift = static_cast<std::uint32_t>(std::bit_width(value - 1));
@@ -129,7 +138,7 @@ device::GroupQuantParams common_params(const PerTokenGroupQuant& traits,
   params.q_token_stride = problem.q_token_stride;
   params.q_expert_stride = problem.q_expert_stride;
   params.num_tokens = problem.num_tokens;
-  params.num_groups = narrow(problem.hidden_size / traits.group);
+  params.num_groups = narrow(problem.hidden_size >> std::countr_zero(traits.group));
   params.num_experts = narrow(problem.num_experts);
   params.flags = (bytes.input_aligned32 ? device::kInputAligned32 : 0U) |
                  (problem.masked_m_is_int64 ? device::kMaskIs64Bit : 0U);
@@ -140,6 +149,9 @@ device::GroupQuantParams common_params(const PerTokenGroupQuant& traits,
 /// Rows a slab, given chunks a row. Swizzled tiles are not cut in two.
 std::int64_t slab_rows(const PerTokenGroupQuant& traits, std::int64_t rows, std::int64_t row_chunks,
                        const DeviceFacts& device) {
+  if (rows * row_chunks <= device.max_slab_chunks) [[likely]] {
+    return rows;
+  }
   std::int64_t limit = std::max<std::int64_t>(device.max_slab_chunks / row_chunks, 1);
   if (traits.layout == ScaleLayout::kSwizzle128x4) {
     limit = std::max(limit / kTileTokens, std::int64_t{1}) * kTileTokens;
@@ -157,8 +169,8 @@ GroupQuantLaunch plan_flat(const PerTokenGroupQuant& traits, const GroupQuantPro
 
   const std::int64_t row_bytes = problem.hidden_size * (traits.silu ? 2 : 1) *
                                  static_cast<std::int64_t>(size_in_bytes(traits.in));
-  const std::int64_t bytes_per_sm = problem.num_tokens * row_bytes / std::max(device.sm_count, 1);
-  const GeometryRule& rule = find_rule(RuleKernel::kFlat, device.arch, bytes_per_sm);
+  const GeometryRule& rule = find_rule(RuleKernel::kFlat, device.arch,
+                                       problem.num_tokens * row_bytes, multiprocessors(device));
   params.flags |= rule.prefetch ? device::kPrefetchInput : 0U;
   const bool wide = rule.elements == 32 && has_wide_entry(traits, device.arch) &&
                     bytes.input_aligned32 && bytes.q_aligned32;
@@ -166,14 +178,14 @@ GroupQuantLaunch plan_flat(const PerTokenGroupQuant& traits, const GroupQuantPro
 
   const std::int64_t row_chunks = problem.hidden_size / (wide ? 32 : 16);
   const std::int64_t slab = slab_rows(traits, rows, row_chunks, device);
-  const std::int64_t slabs = ceil_div(rows, slab);
+  const std::int64_t slabs = slab == rows ? 1 : ceil_div(rows, slab);
   require_at_most("num_tokens * hidden_size / 2^35", slabs, kMaxGridYZ);
   params.row_chunks = make_divisor(narrow(row_chunks));
   params.slab_rows = narrow(slab);
   params.slab_chunks = narrow(slab * row_chunks);
   params.last_slab_chunks = narrow((rows - (slabs - 1) * slab) * row_chunks);
   launch.shape.block.x = rule.threads;
-  launch.shape.grid = {narrow(ceil_div(slab * row_chunks, rule.threads)), narrow(slabs), 1};
+  launch.shape.grid = {narrow(ceil_div_pow2(slab * row_chunks, rule.threads)), narrow(slabs), 1};
   return launch;
 }
 
@@ -200,18 +212,21 @@ GroupQuantLaunch plan_masked(const PerTokenGroupQuant& traits, const GroupQuantP
   params.z_rows = slabs > 1 ? params.slab_rows : 0;
   params.z_slices = narrow(layers > 1 ? grid_y : 0);
 
-  // The hint only sizes the grid: warps take as many units as there turn out to be. A slice may get
-  // all the work, so each has warps for all of the device; blocks without work end at once.
+  // The hint only sizes the grid: warps take as many units as there turn out to be. The slices
+  // share what the device holds at once, but each has at least two blocks a multiprocessor: one may
+  // get all the work.
   const std::int64_t expected = problem.expected_m > 0
                                     ? std::min(problem.expected_m, problem.num_tokens)
                                     : problem.num_tokens;
   const std::int64_t expert_units = ceil_div(std::min(expected, slab) * row_chunks, kWarp);
   const std::int64_t units = expert_units * std::min(problem.num_experts, kSliceExperts);
-  const std::int64_t sms = std::max(device.sm_count, 1);
-  const GeometryRule& rule = find_rule(RuleKernel::kMasked, device.arch, units / sms);
+  const std::int64_t sms = multiprocessors(device);
+  const GeometryRule& rule = find_rule(RuleKernel::kMasked, device.arch, units, sms);
   const std::int64_t blocks = ceil_div(units * kWarp, rule.threads);
   launch.shape.block.x = rule.threads;
-  launch.shape.grid = {narrow(std::min(blocks, sms * rule.blocks_per_sm)), narrow(grid_y),
+  const std::int64_t resident =
+      std::max(sms * rule.blocks_per_sm / std::min(grid_y, kMaxGridYZ), sms * 2);
+  launch.shape.grid = {narrow(std::min(blocks, resident)), narrow(grid_y),
                        narrow(std::max(layers, slabs))};
   return launch;
 }
@@ -261,9 +276,8 @@ TokenQuantLaunch plan(const PerTokenQuant& traits, const TokenQuantProblem& prob
   const std::int64_t vectors = problem.hidden_size / elements;
   require_at_most("hidden_size / 4", vectors, kMaxSlabChunks);
 
-  const std::int64_t sms = std::max(device.sm_count, 1);
-  const GeometryRule& rule =
-      find_rule(RuleKernel::kRows, device.arch, ceil_div(problem.num_tokens, sms));
+  const std::int64_t sms = multiprocessors(device);
+  const GeometryRule& rule = find_rule(RuleKernel::kRows, device.arch, problem.num_tokens, sms);
   const std::int64_t row_threads =
       std::min(round_up(ceil_div(vectors, kHeldVectors), kWarp), kMaxBlock);
   const std::int64_t block_rows = std::clamp<std::int64_t>(

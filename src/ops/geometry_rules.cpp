@@ -68,10 +68,11 @@ std::span<const GeometryRule> geometry_rules() {
   return kRules;
 }
 
-const GeometryRule& find_rule(RuleKernel kernel, const Arch& arch, std::int64_t size) {
+const GeometryRule& find_rule(RuleKernel kernel, const Arch& arch, std::int64_t size,
+                              std::int64_t multiprocessors) {
   std::size_t at = kFirst[static_cast<std::size_t>(kernel)][arch.is_blackwell_or_later() ? 1 : 0];
-  while (size > kRules[at].at_most) {
-    ++at;  // the last rule of a kernel has no limit
+  while (kRules[at].at_most != kNoLimit && size > kRules[at].at_most * multiprocessors) {
+    ++at;
   }
   return kRules[at];
 }
