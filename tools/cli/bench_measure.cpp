@@ -27,6 +27,20 @@ constexpr std::int64_t kFewLaunchesFrom = 256 * kMiB;
 constexpr int kWarmUps = 3;
 constexpr int kReplays = 20;
 
+/// Keeps the device busy for a while: an idle one lowers its clocks and takes milliseconds to raise
+/// them, longer than the measurement of a small case.
+void warm_up(const OpenDevice& device) {
+  constexpr std::size_t kBytes = 256 << 20;
+  constexpr int kCopies = 300;  // about 40 ms at 4 TB/s
+  const driver::DeviceBuffer from(*device.api, device.ordinal, kBytes);
+  const driver::DeviceBuffer to(*device.api, device.ordinal, kBytes);
+  const driver::StreamOwner stream(*device.api, device.ordinal);
+  for (int i = 0; i < kCopies; ++i) {
+    to.copy_async(from, stream.get());
+  }
+  stream.synchronize();
+}
+
 /// Replays a captured graph of `launches` launches and gives the time of one launch.
 Timing replay(const OpenDevice& device, const driver::ExecutableGraph& graph,
               const driver::StreamOwner& stream, int launches) {
@@ -55,6 +69,7 @@ Timing time_graph(const OpenDevice& device, int launches, Launch launch) {
     launch(i, stream.get());
   }
   const driver::ExecutableGraph graph = capture.end();
+  warm_up(device);
   return replay(device, graph, stream, launches);
 }
 
@@ -88,6 +103,7 @@ double copy_gb_per_s(const OpenDevice& device) {
   const driver::StreamOwner stream(*device.api, device.ordinal);
   const driver::Event start(*device.api, device.ordinal);
   const driver::Event stop(*device.api, device.ordinal);
+  warm_up(device);
   // Not as a graph: its copy nodes take a path of less bandwidth than a copy on a stream.
   std::vector<double> times;
   for (int i = 0; i < kWarmUps + kReplays; ++i) {
