@@ -10,6 +10,10 @@
 
 namespace quantjit {
 
+// The destructors are declared so that the library holds the one copy of each type information;
+// the implicit copies are right.
+// NOLINTBEGIN(cppcoreguidelines-special-member-functions)
+
 /// Base of all exceptions of the library. Catch this one to catch them all.
 class QUANTJIT_API Error : public std::runtime_error {
  public:
@@ -104,5 +108,7 @@ class QUANTJIT_API NotImplemented : public Error {
   using Error::Error;
   ~NotImplemented() override;
 };
+
+// NOLINTEND(cppcoreguidelines-special-member-functions)
 
 }  // namespace quantjit

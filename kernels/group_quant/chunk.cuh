@@ -78,8 +78,8 @@ QUANTJIT_DEVICE void prepare_chunk(const GroupQuantParams& p, ChunkPlace& place)
   keep(place.num_groups);
 }
 
-/// Called by whole warps; the lanes of a group are live together. With kTrigger the kernel's dependents
-/// start once the loads are issued.
+/// Called by whole warps; the lanes of a group are live together. With kTrigger the kernel's
+/// dependents start once the loads are issued.
 template <class T, bool kTrigger>
 QUANTJIT_DEVICE void quantize_chunk(const GroupQuantParams& p, const ChunkPlace& place) {
   constexpr bool kFinite = T::kNumerics == kExact;

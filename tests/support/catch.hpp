@@ -13,10 +13,10 @@
 #include <iostream>
 
 /// Ends a test case as skipped, with the reason: ctest counts it as skipped, never as passed.
-#define QUANTJIT_SKIP(reason)                            \
-  do {                                                   \
-    std::cout << "[skipped] " << (reason) << std::endl;  \
-    return;                                              \
+#define QUANTJIT_SKIP(reason)                           \
+  do {                                                  \
+    std::cout << "[skipped] " << (reason) << std::endl; \
+    return;                                             \
   } while (false)
 
 namespace quantjit::test {
@@ -24,7 +24,9 @@ namespace quantjit::test {
 #if __has_include(<catch2/catch_all.hpp>)
 using Catch::Matchers::ContainsSubstring;
 #else
-inline auto ContainsSubstring(const std::string& text) { return Catch::Matchers::Contains(text); }
+inline auto ContainsSubstring(const std::string& text) {
+  return Catch::Matchers::Contains(text);
+}
 #endif
 
 }  // namespace quantjit::test

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <stdlib.h>  // mkdtemp
-
 #include <filesystem>
+#include <stdlib.h>  // mkdtemp
 #include <string>
 
 namespace quantjit::test {

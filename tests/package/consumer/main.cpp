@@ -6,7 +6,8 @@
 #include <string>
 
 int main() {
-  const auto descriptor = quantjit::parse_descriptor("per_token_group_quant:scale=ue8m0,layout=col");
+  const auto descriptor =
+      quantjit::parse_descriptor("per_token_group_quant:scale=ue8m0,layout=col");
   std::cout << quantjit::kVersion << ' ' << quantjit::to_text(descriptor.traits) << '\n';
 
   quantjit::ServiceOptions options;
