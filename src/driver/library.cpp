@@ -195,11 +195,12 @@ KernelAttributes Library::attributes(KernelHandle kernel, int ordinal) const {
   return result;
 }
 
-void Library::require_single_parameter(KernelHandle kernel, std::size_t bytes) const {
+void Library::require_single_parameter(KernelHandle kernel, int ordinal, std::size_t bytes) const {
   const auto get_info = api_->table().cuKernelGetParamInfo;
   if (get_info == nullptr) {
     return;
   }
+  const ContextGuard context(*api_, ordinal);
   std::size_t offset = 0;
   std::size_t size = 0;
   check(*api_, get_info(kernel.get(), 0, &offset, &size), "cuKernelGetParamInfo", describe());

@@ -90,9 +90,10 @@ class Library {
   void prepare(KernelHandle kernel, int ordinal) const;
   /// Properties of the kernel on a device. Throws: DriverError.
   [[nodiscard]] KernelAttributes attributes(KernelHandle kernel, int ordinal) const;
-  /// Checks that the kernel takes exactly one parameter of `bytes` bytes. Does nothing where the
-  /// driver cannot tell (before 12.4). Throws: DriverError that names both sizes.
-  void require_single_parameter(KernelHandle kernel, std::size_t bytes) const;
+  /// Checks that the kernel takes exactly one parameter of `bytes` bytes, asking in a context of
+  /// the device. Does nothing where the driver cannot tell (before 12.4). Throws: DriverError that
+  /// names both sizes.
+  void require_single_parameter(KernelHandle kernel, int ordinal, std::size_t bytes) const;
   /// Allows `bytes` of dynamic shared memory per block on a device. Throws: DriverError.
   void allow_dynamic_shared(KernelHandle kernel, int ordinal, std::size_t bytes) const;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // From an image to a kernel on a device.
+#include "kernels/params.h"
 #include "src/base/log.hpp"
 #include "src/driver/stream.hpp"
 #include "src/service/body.hpp"
@@ -132,11 +133,16 @@ Kernel KernelService::Body::load_on_device(const Descriptor& descriptor,
   state->api = &api;
   state->device = &info;
   state->primary_context = primary_context(api, device);
+  // Kernels of another version (QUANTJIT_KERNEL_DIR) may take other parameters.
+  const std::size_t parameter_bytes = std::holds_alternative<PerTokenGroupQuant>(descriptor.traits)
+                                          ? sizeof(device::GroupQuantParams)
+                                          : sizeof(device::TokenQuantParams);
   const bool wants_pdl =
       std::visit([](const auto& traits) { return traits.pdl; }, descriptor.traits);
   for (std::size_t i = 0; i < entries.size(); ++i) {
     state->entries[i] = state->library->kernel(entries[i].lowered_name);
     state->library->prepare(state->entries[i], device);
+    state->library->require_single_parameter(state->entries[i], device, parameter_bytes);
     state->programmatic[i] = wants_pdl && entries[i].pdl_wait ? driver::ProgrammaticLaunch::kOn
                                                               : driver::ProgrammaticLaunch::kOff;
     if (wants_pdl && !entries[i].pdl_wait) {

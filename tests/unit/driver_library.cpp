@@ -148,9 +148,9 @@ TEST_CASE("Library: a parameter of another size is refused with both sizes", "[d
   const FakeDriver fake;
   fake.record().parameter_bytes = 160;
   const auto library = Library::load(fake.api(), image_of("x"));
-  CHECK_NOTHROW(library.require_single_parameter(library.kernel("present"), 160));
+  CHECK_NOTHROW(library.require_single_parameter(library.kernel("present"), 0, 160));
   const auto error =
-      driver_error_of([&] { library.require_single_parameter(library.kernel("present"), 152); });
+      driver_error_of([&] { library.require_single_parameter(library.kernel("present"), 0, 152); });
   CHECK_THAT(error.what(), ContainsSubstring("160 bytes"));
   CHECK_THAT(error.what(), ContainsSubstring("152"));
 }
@@ -158,7 +158,7 @@ TEST_CASE("Library: a parameter of another size is refused with both sizes", "[d
 TEST_CASE("Library: a driver that cannot tell parameters is not asked", "[driver]") {
   const FakeDriver fake("before_12_4");
   const auto library = Library::load(fake.api(), image_of("x"));
-  CHECK_NOTHROW(library.require_single_parameter(library.kernel("present"), 1));
+  CHECK_NOTHROW(library.require_single_parameter(library.kernel("present"), 0, 1));
 }
 
 TEST_CASE("Library: dynamic shared memory is allowed per kernel and device", "[driver]") {
