@@ -25,8 +25,8 @@ enum {
 
 /* When kernels execute. */
 enum {
-  /* At the stream's next synchronizing call, so that kernels launched with programmatic serialization
-   * can start before their predecessors end. The default. */
+  /* At the stream's next synchronizing call, so that kernels launched with programmatic
+   * serialization can start before their predecessors end. The default. */
   QJ_SIM_LAUNCH_DEFERRED = 0,
   /* Inside the launching call, which then returns the kernel's own error. No early start. */
   QJ_SIM_LAUNCH_IMMEDIATE = 1
@@ -34,9 +34,9 @@ enum {
 
 /* Totals since the library was loaded or the statistics were last reset. */
 typedef struct qj_sim_statistics {
-  uint64_t struct_size;        /* bytes of this struct, set by the caller */
-  uint64_t launches;           /* kernels executed, graph nodes included */
-  uint64_t lane_instructions;  /* instructions times active lanes */
+  uint64_t struct_size;       /* bytes of this struct, set by the caller */
+  uint64_t launches;          /* kernels executed, graph nodes included */
+  uint64_t lane_instructions; /* instructions times active lanes */
   uint64_t warp_instructions;
   uint64_t ctas;
   uint64_t early_grids; /* grids of which some CTAs ran before the predecessor ended */
@@ -51,17 +51,17 @@ int qj_wants_ptx(void);
  * again. */
 const char* qj_sim_last_fault(void);
 
-/* Brings faulted contexts back: drops what is queued on all streams, clears the sticky errors and the
- * last fault. Memory keeps its contents. */
+/* Brings faulted contexts back: drops what is queued on all streams, clears the sticky errors and
+ * the last fault. Memory keeps its contents. */
 void qj_sim_reset(void);
 
 /* Fills *out as far as out->struct_size reaches. Returns 0, or 1 when out is null or too small. */
 int qj_sim_get_statistics(qj_sim_statistics* out);
 void qj_sim_reset_statistics(void);
 
-/* The seed of every choice that the simulator makes (which CTAs start early, in what order CTAs run).
- * The choices of a stream depend on the seed, on the stream and on the launches made on it since the
- * seed was set, not on time. The initial seed is 0. */
+/* The seed of every choice that the simulator makes (which CTAs start early, in what order CTAs
+ * run). The choices of a stream depend on the seed, on the stream and on the launches made on it
+ * since the seed was set, not on time. The initial seed is 0. */
 void qj_sim_set_seed(uint64_t seed);
 
 /* Each returns 0, or 1 when the value is none of the above. */
