@@ -29,10 +29,10 @@ std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
 class DevicePlane {
  public:
   DevicePlane(const SimDevice& device, const Plane& plane)
-      : buffer_(device.api(), 0, plane.bytes.size()), view_(plane.view) {
+      : buffer_(device.api(), device.ordinal(), plane.bytes.size()), view_(plane.view) {
     buffer_.upload(plane.bytes);
     view_.data = static_cast<std::byte*>(buffer_.data()) + plane.offset;
-    view_.device = 0;
+    view_.device = device.ordinal();
   }
 
   [[nodiscard]] const TensorView& view() const { return view_; }
@@ -195,7 +195,7 @@ Outcome run_group_quant(SimDevice& device, const PerTokenGroupQuant& traits, Ran
   const DevicePlane q(device, c.q);
   const DevicePlane s(device, c.s);
   const DevicePlane mask(device, masked ? c.mask : c.s);
-  const Kernel kernel = device.service().get({traits, MathMode::kAuto}, 0);
+  const Kernel kernel = device.service().get({traits, MathMode::kAuto}, device.ordinal());
   GroupQuantArgs args{input.view(), q.view(), s.view(), {}, c.expected_m};
   if (masked) {
     args.masked_m = mask.view();
@@ -244,7 +244,7 @@ Outcome run_token_quant(SimDevice& device, const PerTokenQuant& traits, Random& 
   const DevicePlane device_input(device, input);
   const DevicePlane device_q(device, q);
   const DevicePlane device_s(device, s);
-  const Kernel kernel = device.service().get({traits, MathMode::kAuto}, 0);
+  const Kernel kernel = device.service().get({traits, MathMode::kAuto}, device.ordinal());
   per_token_quant(kernel, {device_input.view(), device_q.view(), device_s.view()}, nullptr);
   reference::per_token_quant(traits, device.target(), input.view, q.view, s.view);
   return {q.bytes, s.bytes, device_q.bytes(), device_s.bytes()};

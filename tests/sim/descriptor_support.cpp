@@ -21,8 +21,9 @@ ServiceOptions memory_only() {
   return options;
 }
 
-const char* with_device(const std::string& arch) {
-  setenv("QUANTJIT_SIM_DEVICES", arch.c_str(), 1);
+/// The driver reads the variable once in a process.
+const char* with_devices() {
+  setenv("QUANTJIT_SIM_DEVICES", "sm_90a,sm_100a", 1);
   return QUANTJIT_SIMCUDA_LIBRARY;
 }
 
@@ -75,10 +76,14 @@ void fill_rows(Plane& plane, reference::InputKind kind, std::uint64_t seed) {
 }
 
 SimDevice::SimDevice(const std::string& arch)
-    : api_(&driver::DriverApi::get(with_device(arch))), service_(memory_only()) {}
+    : api_(&driver::DriverApi::get(with_devices())), service_(memory_only()) {
+  while (driver::device_info(*api_, ordinal_).arch != Arch::parse(arch)) {
+    ++ordinal_;
+  }
+}
 
 reference::Target SimDevice::target() const {
-  const driver::DeviceInfo& info = driver::device_info(*api_, 0);
+  const driver::DeviceInfo& info = driver::device_info(*api_, ordinal_);
   return {info.arch, MathMode::kAuto, info.sm_count};
 }
 

@@ -49,21 +49,24 @@ Plane make_plane(DType dtype, const std::vector<std::int64_t>& shape,
 /// poison.
 void fill_rows(Plane& plane, reference::InputKind kind, std::uint64_t seed);
 
-/// A service without a disk cache on simulated device 0 of an arch, and its driver.
+/// A service without a disk cache and one of two simulated devices, sm_90a and sm_100a.
 class SimDevice {
  public:
-  /// REQUIRES: the same arch in every call within a process (the driver reads it once).
+  /// Throws: InvalidArgument if there is no such device.
   explicit SimDevice(const std::string& arch);
 
   KernelService& service() { return service_; }
 
   [[nodiscard]] const driver::DriverApi& api() const { return *api_; }
 
+  [[nodiscard]] int ordinal() const { return ordinal_; }
+
   [[nodiscard]] reference::Target target() const;
 
  private:
   const driver::DriverApi* api_;
   KernelService service_;
+  int ordinal_ = 0;
 };
 
 /// Codes and scales as the reference and the device left them.
