@@ -11,7 +11,7 @@ function(quantjit_fake_driver variant)
   target_link_libraries(${target} PRIVATE quantjit_warnings quantjit_flags quantjit_cuda_headers)
   target_compile_definitions(${target} PRIVATE ${ARGN})
   set_target_properties(${target} PROPERTIES PREFIX "" OUTPUT_NAME fake_driver_${variant} CXX_EXTENSIONS OFF
-    CXX_VISIBILITY_PRESET hidden LIBRARY_OUTPUT_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/fake_driver")
+    CXX_VISIBILITY_PRESET hidden LIBRARY_OUTPUT_DIRECTORY "${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/fake_driver")
   cmake_language(EVAL CODE "cmake_language(DEFER CALL add_dependencies unit_tests ${target})")
 endfunction()
 
@@ -31,7 +31,7 @@ function(quantjit_fake_nvrtc variant)
   target_link_libraries(${target} PRIVATE quantjit_warnings quantjit_flags quantjit_cuda_headers ${CMAKE_DL_LIBS})
   target_compile_definitions(${target} PRIVATE ${ARGN})
   set_target_properties(${target} PROPERTIES PREFIX "" OUTPUT_NAME fake_nvrtc_${variant} CXX_EXTENSIONS OFF
-    CXX_VISIBILITY_PRESET hidden LIBRARY_OUTPUT_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/fake_nvrtc")
+    CXX_VISIBILITY_PRESET hidden LIBRARY_OUTPUT_DIRECTORY "${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/fake_nvrtc")
   cmake_language(EVAL CODE "cmake_language(DEFER CALL add_dependencies unit_tests ${target})")
 endfunction()
 
@@ -45,5 +45,5 @@ quantjit_fake_nvrtc(first QUANTJIT_FAKE_MAJOR=12 QUANTJIT_FAKE_MINOR=8)
 add_library(quantjit_fake_builtins MODULE "${PROJECT_SOURCE_DIR}/tests/support/fake_builtins.c")
 target_link_options(quantjit_fake_builtins PRIVATE -Wl,-soname,libnvrtc-builtins.so.13.78)
 set_target_properties(quantjit_fake_builtins PROPERTIES PREFIX "" OUTPUT_NAME fake_builtins
-  LIBRARY_OUTPUT_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/fake_nvrtc")
+  LIBRARY_OUTPUT_DIRECTORY "${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/fake_nvrtc")
 cmake_language(DEFER CALL add_dependencies unit_tests quantjit_fake_builtins)
