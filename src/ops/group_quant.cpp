@@ -7,6 +7,7 @@
 #include <quantjit/error.hpp>
 #include <quantjit/ops.hpp>
 
+#include <bit>
 #include <string>
 
 namespace quantjit {
@@ -35,8 +36,9 @@ Sizes check_input(const PerTokenGroupQuant& traits, const NamedTensor& input, in
   Sizes sizes{.num_experts = masked ? input.view.size(0) : 1,
               .num_tokens = input.view.size(-2),
               .hidden_size = traits.silu ? columns / 2 : columns};
-  sizes.num_groups = sizes.hidden_size / traits.group;
-  if (sizes.hidden_size % traits.group != 0) [[unlikely]] {
+  // Groups are powers of two, so no division is needed on the way to a launch.
+  sizes.num_groups = sizes.hidden_size >> std::countr_zero(traits.group);
+  if ((sizes.hidden_size & (traits.group - 1)) != 0) [[unlikely]] {
     refuse(input.name, masked ? "shape[2]" : "shape[1]", columns,
            "the hidden size (" + std::to_string(sizes.hidden_size) +
                ") must be a multiple of the group (" + std::to_string(traits.group) + ")");
