@@ -26,8 +26,8 @@
 // cases.
 //
 // 2026-11-29, H200, bf16, us: two vectors a thread, addresses and prefetch before the wait, trigger
-// after the loads: 1 x 7168 1.83 -> 1.02, 64 x 7168 2.87 -> 1.39, 1024 x 7168 7.84 -> 6.4, 4096 x
-// 2048 8.00 -> 7.1.
+// after the loads: 1 x 7168 1.83 -> 1.02, 64 x 7168 2.87 -> 1.59, 1024 x 7168 7.84 -> 6.82, 4096 x
+// 2048 8.00 -> 7.59.
 #pragma once
 
 #include "device/amax.cuh"
