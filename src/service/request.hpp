@@ -29,7 +29,7 @@ struct Request {
   std::string id;        ///< SHA-256 of key_text, 64 hexadecimal digits
 };
 
-/// Resolves and keys a request. The closure points into `sources`.
+/// Resolves and keys a request. The closure points into `sources`, which must outlive it.
 /// Throws: InvalidArgument, NotImplemented, CompileError (unreadable sources).
 [[nodiscard]] Request make_request(const Descriptor& descriptor, const Arch& arch,
                                    MathMode preference, CodeKind code,

@@ -63,7 +63,8 @@ TEST_CASE("request key: every ingredient alone gives another key, and putting it
   expect_new({.code = CodeKind::kPtx}, "code kind");
 
   Ingredients deep;
-  const std::string file = base.closure.back()->path;
+  const KernelSources sources("test", embedded_texts());
+  const std::string file = sources.closure("per_token_group_quant.cuh").back()->path;
   deep.texts.at(file) += "\n";
   expect_new(deep, "one byte in an included file");
   deep.texts.at(file).pop_back();
