@@ -103,7 +103,7 @@ Explanation KernelService::explain(const Descriptor& descriptor, const Arch& arc
   Body& body = *body_;
   const CodeKind code = body.options.code == CodeKind::kAuto ? CodeKind::kCubin : body.options.code;
   const service::Request request =
-      make_request(descriptor, arch, body.options.math, code, *body.sources());
+      make_request(descriptor, arch, body.options.math, code, body.sources());
   if (const service::ImagePointer image = body.lookup(request)) {
     return {.traits = request.traits_text,
             .arch = arch,

@@ -63,7 +63,7 @@ Fetched KernelService::Body::fetch_for_device(const Descriptor& descriptor,
                                                         : CodeKind::kCubin;
   const auto snapshot = sources();
   const auto request_for = [&](const Arch& target, CodeKind kind) {
-    return make_request(descriptor, target, options.math, kind, *snapshot);
+    return make_request(descriptor, target, options.math, kind, snapshot);
   };
   const service::Request request = request_for(arch, code);
   const service::Toolchain::Found* const found = options.jit ? toolchain.find() : nullptr;

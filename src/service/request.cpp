@@ -5,6 +5,7 @@
 
 #include <charconv>
 #include <system_error>
+#include <utility>
 
 namespace quantjit::service {
 namespace {
@@ -46,7 +47,7 @@ std::vector<KeyField> parse_key_text(std::string_view text) {
 }
 
 Request make_request(const Descriptor& descriptor, const Arch& arch, MathMode preference,
-                     CodeKind code, const KernelSources& sources) {
+                     CodeKind code, std::shared_ptr<const KernelSources> sources) {
   validate(descriptor.traits);
   Request request{.traits = descriptor.traits,
                   .traits_text = to_text(descriptor.traits),
@@ -54,11 +55,12 @@ Request make_request(const Descriptor& descriptor, const Arch& arch, MathMode pr
                   .math = resolve_math(descriptor, arch, preference),
                   .code = code,
                   .specialization = {},
+                  .sources = std::move(sources),
                   .closure = {},
                   .key_text = {},
                   .id = {}};
   request.specialization = specialize(request.traits, request.math, arch);
-  request.closure = sources.closure(request.specialization.source);
+  request.closure = request.sources->closure(request.specialization.source);
 
   std::string& text = request.key_text;
   append_key_field(text, "schema", kSchema);

@@ -9,6 +9,7 @@
 #include <quantjit/kernel.hpp>
 #include <quantjit/traits.hpp>
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,16 +25,17 @@ struct Request {
   MathMode math = MathMode::kPrecise;
   CodeKind code = CodeKind::kCubin;
   Specialization specialization;
+  std::shared_ptr<const KernelSources> sources;  ///< what `closure` points into
   Closure closure;
   std::string key_text;  ///< labelled, length-prefixed fields
   std::string id;        ///< SHA-256 of key_text, 64 hexadecimal digits
 };
 
-/// Resolves and keys a request. The closure points into `sources`, which must outlive it.
+/// Resolves and keys a request, which keeps the sources.
 /// Throws: InvalidArgument, NotImplemented, CompileError (unreadable sources).
 [[nodiscard]] Request make_request(const Descriptor& descriptor, const Arch& arch,
                                    MathMode preference, CodeKind code,
-                                   const KernelSources& sources);
+                                   std::shared_ptr<const KernelSources> sources);
 
 /// One field of a key text.
 using KeyField = std::pair<std::string, std::string>;

@@ -25,7 +25,7 @@ cache::StoreOptions store_options(const ServiceOptions& options) {
 service::Request request_for(KernelService::Body& body, const Descriptor& descriptor,
                              const Arch& arch) {
   const CodeKind code = body.options.code == CodeKind::kAuto ? CodeKind::kCubin : body.options.code;
-  return make_request(descriptor, arch, body.options.math, code, *body.sources());
+  return make_request(descriptor, arch, body.options.math, code, body.sources());
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ struct Ingredients {
 };
 
 Request request_of(const Ingredients& in) {
-  const KernelSources sources("test", in.texts);
+  const auto sources = std::make_shared<const KernelSources>("test", in.texts);
   return make_request(parse_descriptor(in.traits), Arch::parse(in.arch), in.math, in.code, sources);
 }
 
@@ -123,7 +123,7 @@ TEST_CASE("request key: all descriptors of an arch have different keys", "[servi
   std::size_t count = 0;
   for (const Traits& traits : enumerate_traits()) {
     keys.insert(make_request({traits, MathMode::kAuto}, Arch::parse("sm_90a"), MathMode::kAuto,
-                             CodeKind::kCubin, *sources)
+                             CodeKind::kCubin, sources)
                     .id);
     ++count;
   }
