@@ -176,7 +176,8 @@ int main(int argc, char** argv) {
   const driver::StreamOwner stream(api, device);
   std::printf("  \"stream_context_ns\": %.1f,\n",
               time_calls(
-                  31, 10000, [&] { driver::context_of_stream(api, stream.get()); }, [] {}));
+                  31, 10000,
+                  [&] { static_cast<void>(driver::context_of_stream(api, stream.get())); }, [] {}));
   std::printf("  \"current_device_ns\": %.1f,\n",
               time_calls(
                   31, 10000, [&] { static_cast<void>(driver::current_device(api)); }, [] {}));
