@@ -204,6 +204,13 @@ int execute(Context& context, const GoldenOptions& options) {
     console.line(fmt::format("{} of the passed cases differ within the tolerance: {}",
                              summary.tolerated_cases, to_string(Tolerance::kActivation)));
   }
+  const auto work = device ? simulated_work(*device) : std::nullopt;
+  if (work) {
+    console.line(
+        fmt::format("simulated {} lane instructions in {:.1f} s, {:.0f} million a second",
+                    work->lane_instructions, watch.milliseconds() / 1e3,
+                    static_cast<double>(work->lane_instructions) / watch.milliseconds() / 1e3));
+  }
   console.line(fmt::format("{} passed, {} failed, {} skipped", summary.passed, summary.failed,
                            summary.skipped));
   console.document(Value::Object{{"file", options.file},

@@ -5,6 +5,7 @@
 #include "src/driver/device.hpp"
 #include "src/driver/driver_api.hpp"
 #include "tools/cli/context.hpp"
+#include "tools/simcuda/simcuda.h"
 
 #include <quantjit/error.hpp>
 
@@ -120,6 +121,21 @@ std::optional<std::string> find_simulator() {
     }
   }
   return std::nullopt;
+}
+
+std::optional<SimulatedWork> simulated_work(const OpenDevice& device) {
+  if (!device.simulated) {
+    return std::nullopt;
+  }
+  const auto library = base::DynamicLibrary::open(device.api->path());
+  const auto read =
+      reinterpret_cast<decltype(&qj_sim_get_statistics)>(library.symbol("qj_sim_get_statistics"));
+  qj_sim_statistics statistics{};
+  statistics.struct_size = sizeof(statistics);
+  if (read == nullptr || read(&statistics) != 0) {
+    return std::nullopt;  // another driver library that asks for PTX
+  }
+  return SimulatedWork{statistics.lane_instructions, statistics.seconds};
 }
 
 }  // namespace quantjit::cli

@@ -49,6 +49,15 @@ struct OpenDevice {
 [[nodiscard]] std::optional<OpenDevice> open_any_device(ServiceOptions& options,
                                                         std::string& why_not_gpu);
 
+/// Lane instructions that the simulated device has executed so far, and the seconds they took;
+/// nothing on a GPU.
+struct SimulatedWork {
+  std::uint64_t lane_instructions = 0;
+  double seconds = 0;
+};
+
+[[nodiscard]] std::optional<SimulatedWork> simulated_work(const OpenDevice& device);
+
 /// Path of the simulated device's library beside the executable or in its library folder.
 [[nodiscard]] std::optional<std::string> find_simulator();
 
