@@ -263,8 +263,8 @@ GroupQuantLaunch plan(const PerTokenGroupQuant& traits, const GroupQuantProblem&
 TokenQuantLaunch plan(const PerTokenQuant& traits, const TokenQuantProblem& problem,
                       const DeviceFacts& device) {
   constexpr std::int64_t kMaxBlock = 1024;
-  constexpr std::int64_t kHeldVectors = 2;                   // what a thread keeps in registers
-  constexpr std::int64_t kMostPrefetchedBytes = 160 * 1024;  // a multiprocessor
+  constexpr std::int64_t kHeldVectors = 2;  // what a thread keeps in registers
+  constexpr std::int64_t kMostPrefetchedBytes = std::int64_t{160} * 1024;  // a multiprocessor
   constexpr std::int64_t kLegacyTokensPerSm = 16;
   TokenQuantLaunch launch;
   if (problem.num_tokens <= 0 || problem.hidden_size <= 0) {

@@ -8,6 +8,7 @@ namespace quantjit::ops {
 
 namespace {
 
+constexpr std::int64_t kKi = 1024;
 constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 
 // Flat and rows. Little work: small blocks reach more multiprocessors. More: large blocks cost
@@ -17,8 +18,8 @@ constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 // point once there is work enough for half as many threads.
 constexpr std::array kRules{
     GeometryRule{"flat", false, 2560, 128, 0, 16, 0, true},
-    GeometryRule{"flat", false, 12 * 1024, 256, 0, 16, 0, true},
-    GeometryRule{"flat", false, 160 * 1024, 512, 0, 16, 0, true},
+    GeometryRule{"flat", false, 12 * kKi, 256, 0, 16, 0, true},
+    GeometryRule{"flat", false, 160 * kKi, 512, 0, 16, 0, true},
     GeometryRule{"flat", false, kNoLimit, 512, 0, 16, 0, false},
     GeometryRule{"masked", false, 8, 128, 2, 0, 0, false},
     GeometryRule{"masked", false, kNoLimit, 128, 8, 0, 0, false},
@@ -26,8 +27,8 @@ constexpr std::array kRules{
     GeometryRule{"rows", false, 16, 512, 0, 0, 2, true},
     GeometryRule{"rows", false, kNoLimit, 512, 0, 0, 4, false},
     GeometryRule{"flat", true, 2560, 128, 0, 16, 0, true},
-    GeometryRule{"flat", true, 12 * 1024, 256, 0, 16, 0, true},
-    GeometryRule{"flat", true, 160 * 1024, 512, 0, 32, 0, true},
+    GeometryRule{"flat", true, 12 * kKi, 256, 0, 16, 0, true},
+    GeometryRule{"flat", true, 160 * kKi, 512, 0, 32, 0, true},
     GeometryRule{"flat", true, kNoLimit, 512, 0, 32, 0, false},
     GeometryRule{"masked", true, 8, 128, 2, 0, 0, false},
     GeometryRule{"masked", true, kNoLimit, 128, 8, 0, 0, false},
