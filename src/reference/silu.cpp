@@ -41,7 +41,7 @@ float round_to_type(DType dtype, double value) {
 }  // namespace
 
 SiluAndMul::SiluAndMul(Numerics numerics, DType dtype, const Arch& arch, MathMode math)
-    : form_(Form::kExact), dtype_(dtype), arithmetic_(math) {
+    : dtype_(dtype), arithmetic_(math) {
   if (numerics == Numerics::kExact) {
     return;
   }

@@ -30,7 +30,7 @@ class SiluAndMul {
 
   [[nodiscard]] float approximate(float gate) const;
 
-  Form form_;
+  Form form_ = Form::kExact;
   DType dtype_;
   Arithmetic arithmetic_;
 };

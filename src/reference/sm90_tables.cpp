@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <limits>
 
+// NOLINTBEGIN(readability-identifier-naming): symbols of the assembler file that embeds the tables
 extern "C" {
 // 2 bits a 23-bit fraction, four a byte, lowest first: 0 equal, 1 one ulp above, 2 one ulp below
 // the correctly rounded reciprocal of 1.fraction.
@@ -14,6 +15,8 @@ extern const std::uint8_t quantjit_sm90_rcp_delta[(std::size_t{1} << 23U) / 4];
 extern const std::uint8_t quantjit_sm90_silu_bf16[65536 * 2];
 extern const std::uint8_t quantjit_sm90_silu_f16[65536 * 2];
 }
+
+// NOLINTEND(readability-identifier-naming)
 
 namespace quantjit::reference {
 

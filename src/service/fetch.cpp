@@ -138,6 +138,7 @@ std::string KernelService::Body::publish(const Request& request, const detail::I
                                                             : std::string();
 }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): the map takes it over
 ImagePointer KernelService::Body::remember(const Request& request, ImagePointer image) {
   const std::unique_lock lock(images_mutex);
   return images.try_emplace(request.id, std::move(image)).first->second;

@@ -45,6 +45,7 @@ bool parse_on_off(const std::string& text) {
 
 std::vector<std::string> paths_of(const std::vector<cache::RootSpec>& roots) {
   std::vector<std::string> paths;
+  paths.reserve(roots.size());
   for (const cache::RootSpec& root : roots) {
     paths.push_back(root.path);
   }
