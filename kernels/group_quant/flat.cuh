@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // schedule=flat: thread i of a slab takes chunk i.
 //
-// 2026-11-29, H200, bf16 to e4m3 with packed exponents, us: addresses before the wait and the
-// trigger right after it: 1 x 7168 0.98 -> 0.81; the input prefetched too: 0.75, 64 x 7168 1.82
-// -> 1.21, 256 x 7168 3.12 -> 2.25. Prefetching costs up to 12 % where the input is larger than the
-// L2 cache can take beside the kernel in front, so the geometry asks for it below that.
+// 2026-11-29, H200, bf16 to e4m3 with packed exponents, us. Addresses before the wait, the trigger
+// right after it, the input prefetched: 1 x 7168 0.98 -> 0.84, 64 x 7168 1.81 -> 1.44, 256 x
+// 7168 3.14 -> 2.36. Prefetching costs up to 12 % where the input is larger than what the L2 cache
+// can take beside the kernel in front, so the geometry asks for it below that.
 #pragma once
 
 #include "device/pdl.cuh"
@@ -14,8 +14,8 @@ namespace quantjit::device {
 
 template <int kIn, int kOut, int kGroup, int kScale, int kLayout, bool kSilu, int kNumerics,
           int kFill, bool kPdl, int kMath, int kElements>
-__global__ void QUANTJIT_FLAT_BOUNDS
-per_token_group_quant_flat(const __grid_constant__ GroupQuantParams p) {
+__global__ void QUANTJIT_FLAT_BOUNDS(kSilu)
+    per_token_group_quant_flat(const __grid_constant__ GroupQuantParams p) {
   using T =
       GroupTraits<kIn, kOut, kGroup, kScale, kLayout, kSilu, kNumerics, kFill, kMath, kElements>;
   const U32 chunk = blockIdx.x * blockDim.x + threadIdx.x;

@@ -26,8 +26,8 @@ QUANTJIT_DEVICE U32 visited_rows(U32 rows) {
 
 template <int kIn, int kOut, int kGroup, int kScale, int kLayout, bool kSilu, int kNumerics,
           int kFill, bool kPdl, int kMath, int kElements>
-__global__ void QUANTJIT_MASKED_BOUNDS
-per_token_group_quant_masked(const __grid_constant__ GroupQuantParams p) {
+__global__ void QUANTJIT_MASKED_BOUNDS(kSilu)
+    per_token_group_quant_masked(const __grid_constant__ GroupQuantParams p) {
   using T =
       GroupTraits<kIn, kOut, kGroup, kScale, kLayout, kSilu, kNumerics, kFill, kMath, kElements>;
   pdl_trigger<kPdl>();
@@ -35,6 +35,11 @@ per_token_group_quant_masked(const __grid_constant__ GroupQuantParams p) {
   const U32 first = (blockIdx.z * p.z_slices + blockIdx.y) * kWarp;
   const I64 first_row = static_cast<I64>(blockIdx.z) * p.z_rows;
   const I64 limit = min(p.num_tokens - first_row, static_cast<I64>(p.slab_rows));
+  if (blockIdx.x == 0 && threadIdx.x < kWarp && first + lane < p.num_experts) {
+    // One block for all: as many requests for one line as there are warps would queue up behind it.
+    const U32 size = (p.flags & kMaskIs64Bit) != 0 ? 8 : 4;
+    prefetch_l2(static_cast<const char*>(p.masked_m) + static_cast<I64>(first + lane) * size);
+  }
   pdl_wait<kPdl>();
   const U32 rows = first + lane < p.num_experts ? live_rows(p, first + lane, first_row, limit) : 0;
   const U32 units = (visited_rows<T>(rows) * p.row_chunks.value + kWarp - 1) / kWarp;

@@ -4,15 +4,12 @@
 
 #include "device/traits.cuh"
 
-// The largest blocks that the geometry asks for. The compiler aims at full occupancy by itself; on
-// SM120 that costs it a spill, so there it is told to be content with less.
-#if __CUDA_ARCH__ >= 1200
-#define QUANTJIT_FLAT_BOUNDS __launch_bounds__(512, 2)
-#define QUANTJIT_MASKED_BOUNDS __launch_bounds__(256, 4)
-#else
-#define QUANTJIT_FLAT_BOUNDS __launch_bounds__(512)
-#define QUANTJIT_MASKED_BOUNDS __launch_bounds__(256)
-#endif
+// The largest blocks that the geometry asks for, and how many of them a multiprocessor shall hold.
+// SiLU is a chain of special functions for each element: with registers for several of them at once
+// their latencies overlap, which is worth more than occupancy (the compiler by itself aims at the
+// latter; on SM120 that even costs it a spill).
+#define QUANTJIT_FLAT_BOUNDS(silu) __launch_bounds__(512, (silu) || __CUDA_ARCH__ >= 1200 ? 2 : 1)
+#define QUANTJIT_MASKED_BOUNDS(silu) __launch_bounds__(256, (silu) || __CUDA_ARCH__ >= 1200 ? 4 : 1)
 
 namespace quantjit::device {
 
