@@ -80,8 +80,11 @@ struct KernelService::Body {
   /// The driver, loaded and initialized. Throws: DriverError.
   const driver::DriverApi& driver();
 
-  /// memory -> disk -> compile -> publish. Throws: CompileError, SealedMiss.
-  service::Fetched fetch(const service::Request& request);
+  /// What to ask for where no device has a say: cubins unless PTX is set. Throws as make_request().
+  service::Request request_for(const Descriptor& descriptor, const Arch& arch);
+  /// memory -> disk -> compile -> publish. `stored`, if not null, is what the disk has: it has been
+  /// looked up already. Throws: CompileError, SealedMiss.
+  service::Fetched fetch(const service::Request& request, service::ImagePointer stored = nullptr);
   /// Lookup on disk only: null if absent.
   service::ImagePointer lookup(const service::Request& request);
   /// Compiles, looking in no tier. Throws: CompileError.
@@ -98,7 +101,7 @@ struct KernelService::Body {
   void reload();
 
  private:
-  service::Fetched fetch_cold(const service::Request& request);
+  service::Fetched fetch_cold(const service::Request& request, service::ImagePointer stored);
   /// Path of the entry; empty if none could be written.
   std::string publish(const service::Request& request, const detail::ImageState& image);
   Kernel load_on_device(const Descriptor& descriptor, const driver::DriverApi& api, int device);

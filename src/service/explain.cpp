@@ -101,9 +101,7 @@ Explanation explain_miss(KernelService::Body& body, const Request& request) {
 
 Explanation KernelService::explain(const Descriptor& descriptor, const Arch& arch) {
   Body& body = *body_;
-  const CodeKind code = body.options.code == CodeKind::kAuto ? CodeKind::kCubin : body.options.code;
-  const service::Request request =
-      make_request(descriptor, arch, body.options.math, code, body.sources());
+  const service::Request request = body.request_for(descriptor, arch);
   if (const service::ImagePointer image = body.lookup(request)) {
     return {.traits = request.traits_text,
             .arch = arch,

@@ -35,7 +35,12 @@ void KernelService::Body::reload() {
   images.clear();
 }
 
-Fetched KernelService::Body::fetch(const Request& request) {
+Request KernelService::Body::request_for(const Descriptor& descriptor, const Arch& arch) {
+  const CodeKind code = options.code == CodeKind::kAuto ? CodeKind::kCubin : options.code;
+  return make_request(descriptor, arch, options.math, code, sources());
+}
+
+Fetched KernelService::Body::fetch(const Request& request, ImagePointer stored) {
   {
     const std::shared_lock lock(images_mutex);
     if (const auto found = images.find(request.id); found != images.end()) {
@@ -44,11 +49,11 @@ Fetched KernelService::Body::fetch(const Request& request) {
     }
   }
   return image_flights_.run(
-      request.id, [&] { return fetch_cold(request); },
+      request.id, [&] { return fetch_cold(request, std::move(stored)); },
       [&] { counters.waits.fetch_add(1, std::memory_order_relaxed); });
 }
 
-Fetched KernelService::Body::fetch_cold(const Request& request) {
+Fetched KernelService::Body::fetch_cold(const Request& request, ImagePointer stored) {
   {
     // Another thread's flight may have ended between this thread's look and its own flight.
     const std::shared_lock lock(images_mutex);
@@ -56,9 +61,12 @@ Fetched KernelService::Body::fetch_cold(const Request& request) {
       return {found->second, ImageSource::kMemory};
     }
   }
-  if (ImagePointer image = lookup(request)) {
+  if (stored == nullptr) {
+    stored = lookup(request);
+  }
+  if (stored != nullptr) {
     counters.disk_hits.fetch_add(1, std::memory_order_relaxed);
-    return {remember(request, std::move(image)), ImageSource::kDisk};
+    return {remember(request, std::move(stored)), ImageSource::kDisk};
   }
   if (!options.jit) {
     throw_sealed_miss(request);

@@ -72,12 +72,13 @@ Fetched KernelService::Body::fetch_for_device(const Descriptor& descriptor,
   }
   {
     const std::shared_lock lock(images_mutex);
-    if (images.contains(request.id)) {
-      return {images.at(request.id), ImageSource::kMemory};
+    if (const auto known = images.find(request.id); known != images.end()) {
+      return {known->second, ImageSource::kMemory};
     }
   }
-  if (lookup(request) != nullptr || found->compiler->supports(arch)) {
-    return fetch(request);
+  ImagePointer stored = lookup(request);
+  if (stored != nullptr || found->compiler->supports(arch)) {
+    return fetch(request, std::move(stored));
   }
   const std::optional<Arch> newest =
       service::newest_ptx_target(arch, found->compiler->supported_archs());

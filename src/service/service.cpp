@@ -22,12 +22,6 @@ cache::StoreOptions store_options(const ServiceOptions& options) {
   return store;
 }
 
-service::Request request_for(KernelService::Body& body, const Descriptor& descriptor,
-                             const Arch& arch) {
-  const CodeKind code = body.options.code == CodeKind::kAuto ? CodeKind::kCubin : body.options.code;
-  return make_request(descriptor, arch, body.options.math, code, body.sources());
-}
-
 }  // namespace
 
 KernelService::Body::Body(ServiceOptions service_options)
@@ -74,7 +68,7 @@ Kernel KernelService::get(std::string_view descriptor, int device, Stream stream
 Image KernelService::get_image(const Descriptor& descriptor, const Arch& arch,
                                ImageSource* source) {
   body_->counters.requests.fetch_add(1, std::memory_order_relaxed);
-  service::Fetched fetched = body_->fetch(request_for(*body_, descriptor, arch));
+  service::Fetched fetched = body_->fetch(body_->request_for(descriptor, arch));
   if (source != nullptr) {
     *source = fetched.source;
   }
@@ -82,7 +76,7 @@ Image KernelService::get_image(const Descriptor& descriptor, const Arch& arch,
 }
 
 Image KernelService::compile(const Descriptor& descriptor, const Arch& arch) {
-  return Image(body_->compile(request_for(*body_, descriptor, arch)));
+  return Image(body_->compile(body_->request_for(descriptor, arch)));
 }
 
 void KernelService::reload_sources() {
