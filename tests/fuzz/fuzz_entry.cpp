@@ -5,35 +5,31 @@
 #include "cache/entry.hpp"
 #include "cache/lease_record.hpp"
 #include "src/base/sha256.hpp"
+#include "tests/fuzz/fuzz.hpp"
 
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
 #include <string>
 
-namespace quantjit::cache {
+namespace quantjit::fuzz {
 namespace {
 
-void require(bool condition) {
-  if (!condition) {
-    std::abort();
-  }
-}
+using namespace cache;
 
 /// Whatever is accepted must be a whole entry that says the same when written again.
 void try_entry(std::string_view bytes) {
   const ParsedEntry parsed = parse(bytes);
-  require(parsed.entry.has_value() == (parsed.rejection == Rejection::kNone));
+  require(parsed.entry.has_value() == (parsed.rejection == Rejection::kNone),
+          "an entry or a reason");
   static_cast<void>(parse(bytes, "a MAC key of a root"));
   const std::optional<EntryHead> head = parse_head(bytes);
   if (parsed.entry) {
-    require(serializable(*parsed.entry));
+    require(serializable(*parsed.entry), "what is read can be written");
     const ParsedEntry again = parse(serialize(*parsed.entry));
-    require(again.entry.has_value() && again.entry->key == parsed.entry->key);
-    require(again.entry->key_text == parsed.entry->key_text);
-    require(again.entry->metadata == parsed.entry->metadata);
-    require(again.entry->code == parsed.entry->code);
-    require(!head || head->key == parsed.entry->key);
+    require(again.entry.has_value() && again.entry->key == parsed.entry->key,
+            "what is written is read, with its key");
+    require(again.entry->key_text == parsed.entry->key_text, "the key text is kept");
+    require(again.entry->metadata == parsed.entry->metadata, "the metadata are kept");
+    require(again.entry->code == parsed.entry->code, "the code is kept");
+    require(!head || head->key == parsed.entry->key, "the head has the same key");
   }
 }
 
@@ -58,13 +54,13 @@ std::string completed(std::string_view bytes) {
 void try_lease(std::string_view bytes) {
   if (const std::optional<LeaseRecord> record = parse_lease(bytes)) {
     const std::optional<LeaseRecord> again = parse_lease(format_lease(*record));
-    require(again.has_value() && again->owner == record->owner && again->token == record->token);
+    require(again.has_value() && again->owner == record->owner && again->token == record->token,
+            "a lease says the same when written again");
   }
 }
 
 }  // namespace
 
-/// One input; aborts on a violated promise.
 void fuzz_entry(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   try_entry(bytes);
@@ -73,15 +69,10 @@ void fuzz_entry(const std::uint8_t* data, std::size_t size) {
   CounterValues sum{};
   static_cast<void>(add_counters(bytes, sum));
   if (const std::optional<EntryKey> key = EntryKey::parse(bytes)) {
-    require(key->valid());
+    require(key->valid(), "a key that is read is valid");
   }
 }
 
-}  // namespace quantjit::cache
+}  // namespace quantjit::fuzz
 
-#if defined(QUANTJIT_FUZZER)
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  quantjit::cache::fuzz_entry(data, size);
-  return 0;
-}
-#endif
+QUANTJIT_FUZZ_MAIN(fuzz_entry)

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 list(APPEND quantjit_unit_sources
-  cache_counters.cpp cache_crash.cpp cache_damage.cpp cache_entry.cpp cache_eviction.cpp cache_faults.cpp cache_fuzz.cpp
+  cache_counters.cpp cache_crash.cpp cache_damage.cpp cache_entry.cpp cache_eviction.cpp cache_faults.cpp
   cache_layers.cpp cache_lease.cpp cache_network.cpp cache_options.cpp cache_stampede.cpp cache_store.cpp
   cache_trust.cpp
-  ../support/cache_fixture.cpp ../support/child_process.cpp ../support/fault_file_system.cpp
-  ../fuzz/fuzz_entry.cpp)
+  ../support/cache_fixture.cpp ../support/child_process.cpp ../support/fault_file_system.cpp)
 set(quantjit_cache_test_data "QUANTJIT_CACHE_TEST_DATA=\"${CMAKE_CURRENT_SOURCE_DIR}/data\"")
 set_source_files_properties(../support/cache_fixture.cpp PROPERTIES
   SKIP_PRECOMPILE_HEADERS ON COMPILE_DEFINITIONS "${quantjit_cache_test_data}")
