@@ -3,11 +3,13 @@
 #pragma once
 
 #include <quantjit/arch.hpp>
+#include <quantjit/bundle.hpp>
 #include <quantjit/cache.hpp>
 #include <quantjit/diagnose.hpp>
 #include <quantjit/error.hpp>
 #include <quantjit/kernel.hpp>
 #include <quantjit/ops.hpp>
+#include <quantjit/prewarm.hpp>
 #include <quantjit/reference.hpp>
 #include <quantjit/service.hpp>
 #include <quantjit/tensor.hpp>

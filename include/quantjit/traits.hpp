@@ -122,6 +122,9 @@ QUANTJIT_API void validate(const Traits& traits);
 
 /// Canonical text of the traits (without `math`). Thread safe.
 QUANTJIT_API std::string to_text(const Traits& traits);
+/// The same, with `,math=fast` or `,math=precise` behind it if the descriptor names that mode.
+/// Thread safe.
+QUANTJIT_API std::string to_text(const Descriptor& descriptor);
 
 /// "per_token_group_quant" or "per_token_quant".
 QUANTJIT_API std::string_view op_name(const Traits& traits);

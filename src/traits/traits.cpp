@@ -95,6 +95,15 @@ std::string to_text(const Traits& traits) {
   return text;
 }
 
+std::string to_text(const Descriptor& descriptor) {
+  std::string text = to_text(descriptor.traits);
+  if (descriptor.math != MathMode::kAuto) {
+    text += ",math=";
+    text += to_string(descriptor.math);
+  }
+  return text;
+}
+
 std::string_view op_name(const Traits& traits) {
   return traits::operation_of(traits).name;
 }
