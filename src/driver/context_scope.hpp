@@ -11,15 +11,15 @@
 
 namespace quantjit::driver {
 
-/// Repeats a call in the context of its stream, for in_stream_context().
+/// Makes a call in the context of its stream, on a thread that has none.
 template <typename Call>
-[[gnu::noinline, gnu::cold]] CUresult repeat_in_stream_context(const DriverApi& api,
-                                                               CUstream_st* stream, Call& call) {
+[[gnu::noinline, gnu::cold]] CUresult call_in_stream_context(const DriverApi& api,
+                                                             CUstream_st* stream, Call& call) {
   CUcontext context = nullptr;
   try {
     context = context_of_stream(api, stream);
   } catch (const DriverError&) {
-    return CUDA_ERROR_INVALID_CONTEXT;  // what the call itself answered says more
+    return call();  // what the call itself answers says more
   }
   CUresult code = api.table().cuCtxPushCurrent(context);
   if (code == CUDA_SUCCESS) {
@@ -32,14 +32,16 @@ template <typename Call>
 
 /// Makes a call that concerns a stream and returns its result. Some driver calls want a current
 /// context although the stream has one: a thread without any is given the stream's for the call.
-/// Costs nothing on threads that have a context.
+/// Looked at before the call, so that none is made that must fail.
 template <typename Call>
 CUresult in_stream_context(const DriverApi& api, CUstream_st* stream, Call&& call) {
-  const CUresult code = call();
-  if (code == CUDA_ERROR_INVALID_CONTEXT && stream != nullptr) [[unlikely]] {
-    return repeat_in_stream_context(api, stream, call);
+  if (!is_default_stream(stream)) {
+    CUcontext current = nullptr;
+    if (api.table().cuCtxGetCurrent(&current) == CUDA_SUCCESS && current == nullptr) [[unlikely]] {
+      return call_in_stream_context(api, stream, call);
+    }
   }
-  return code;
+  return call();
 }
 
 /// Makes a call that gives something back to the driver, in a context of its device. For

@@ -10,16 +10,39 @@
 namespace quantjit::driver {
 namespace {
 
-CUdevice device_handle(const DriverApi& api, int ordinal) {
-  const int count = device_count(api);
-  if (ordinal < 0 || ordinal >= count) {
+void require_ordinal(const DeviceSlots& slots, int ordinal) {
+  if (ordinal < 0 || ordinal >= slots.count) {
     throw InvalidArgument("device", std::to_string(ordinal),
-                          "it must be at least 0 and less than the " + std::to_string(count) +
+                          "it must be at least 0 and less than the " + std::to_string(slots.count) +
                               " devices that are visible");
   }
+}
+
+CUdevice device_handle(const DriverApi& api, int ordinal) {
   CUdevice device = 0;
   check(api, api.table().cuDeviceGet(&device, ordinal), "cuDeviceGet");
   return device;
+}
+
+/// Device of a primary context that primary_context() has retained. Such a context lives as long as
+/// the process, so that its address tells the device without a driver call.
+std::optional<int> known_device(const DriverApi& api, CUcontext context) {
+  const DeviceSlots& slots = api.slots();
+  for (int ordinal = 0; ordinal < slots.count; ++ordinal) {
+    if (slots.at(ordinal).primary.load(std::memory_order_relaxed) == context) {
+      return ordinal;
+    }
+  }
+  return std::nullopt;
+}
+
+/// Whether the current context is on a device; false for one that cannot tell.
+bool is_on_device(const DriverApi& api, CUcontext current, int ordinal) {
+  if (const auto known = known_device(api, current)) {
+    return *known == ordinal;
+  }
+  CUdevice device = 0;
+  return api.table().cuCtxGetDevice(&device) == CUDA_SUCCESS && device == ordinal;
 }
 
 std::string device_name(const DriverApi& api, CUdevice device) {
@@ -71,80 +94,113 @@ DeviceInfo query(const DriverApi& api, int ordinal) {
   return info;
 }
 
+/// False for what a context answers because of its own state rather than to the question.
+bool is_answer(CUresult code) {
+  return code == CUDA_SUCCESS || code == CUDA_ERROR_INVALID_VALUE ||
+         code == CUDA_ERROR_INVALID_HANDLE;
+}
+
 /// Makes a query whose answer does not depend on the current context, but which a driver may refuse
-/// on a thread without any; there it is repeated in one that is known.
+/// on a thread without any, and in one that a fault has broken. There it is made in those that are
+/// known.
 template <typename Query>
-CUresult in_known_context(const DriverApi& api, Query&& query) {
-  CUresult code = query();
-  const CUcontext known = code == CUDA_ERROR_INVALID_CONTEXT ? retained_context(api) : nullptr;
-  if (known != nullptr && api.table().cuCtxPushCurrent(known) == CUDA_SUCCESS) {
+CUresult in_some_context(const DriverApi& api, Query&& query) {
+  CUresult code = CUDA_ERROR_INVALID_CONTEXT;
+  if (current_context(api) != nullptr) [[likely]] {
     code = query();
-    CUcontext popped = nullptr;
-    api.table().cuCtxPopCurrent(&popped);
   }
-  return code;
+  const DeviceSlots& slots = api.slots();
+  bool asked = false;
+  for (int ordinal = 0; ordinal < slots.count && !is_answer(code); ++ordinal) {
+    const CUcontext known = slots.at(ordinal).primary.load(std::memory_order_relaxed);
+    if (known != nullptr && api.table().cuCtxPushCurrent(known) == CUDA_SUCCESS) {
+      asked = true;
+      code = query();
+      CUcontext popped = nullptr;
+      api.table().cuCtxPopCurrent(&popped);
+    }
+  }
+  return code == CUDA_ERROR_INVALID_CONTEXT && !asked ? query() : code;
 }
 
 }  // namespace
 
 int device_count(const DriverApi& api) {
   api.initialize();
-  int count = 0;
-  check(api, api.table().cuDeviceGetCount(&count), "cuDeviceGetCount");
-  return count;
+  return api.slots().count;
 }
 
 const DeviceInfo& device_info(const DriverApi& api, int ordinal) {
   api.initialize();
-  const std::lock_guard lock(api.mutex_);
-  auto& slots = api.slots_->by_ordinal;
-  const auto found = slots.find(ordinal);
-  if (found != slots.end() && found->second.info) {
-    return *found->second.info;
+  DeviceSlots& slots = api.slots();
+  require_ordinal(slots, ordinal);
+  DeviceSlots::Slot& slot = slots.at(ordinal);
+  if (const DeviceInfo* const known = slot.described.load(std::memory_order_acquire)) {
+    return *known;
   }
-  DeviceInfo info = query(api, ordinal);
-  return slots[ordinal].info.emplace(std::move(info));
+  const std::lock_guard lock(slots.mutex);
+  if (!slot.info) {
+    slot.info = query(api, ordinal);
+    slot.described.store(&*slot.info, std::memory_order_release);
+  }
+  return *slot.info;
 }
 
 CUctx_st* primary_context(const DriverApi& api, int ordinal) {
   api.initialize();
-  const std::lock_guard lock(api.mutex_);
-  auto& slots = api.slots_->by_ordinal;
-  const auto found = slots.find(ordinal);
-  if (found != slots.end() && found->second.primary != nullptr) {
-    return found->second.primary;
+  DeviceSlots& slots = api.slots();
+  require_ordinal(slots, ordinal);
+  DeviceSlots::Slot& slot = slots.at(ordinal);
+  CUcontext context = slot.primary.load(std::memory_order_acquire);
+  if (context != nullptr) {
+    return context;
   }
-  CUcontext context = nullptr;
-  check(api, api.table().cuDevicePrimaryCtxRetain(&context, device_handle(api, ordinal)),
-        "cuDevicePrimaryCtxRetain", "device " + std::to_string(ordinal));
-  slots[ordinal].primary = context;
+  const std::lock_guard lock(slots.mutex);
+  context = slot.primary.load(std::memory_order_relaxed);
+  if (context == nullptr) {
+    check(api, api.table().cuDevicePrimaryCtxRetain(&context, device_handle(api, ordinal)),
+          "cuDevicePrimaryCtxRetain", "device " + std::to_string(ordinal));
+    slot.primary.store(context, std::memory_order_release);
+  }
   return context;
 }
 
-CUctx_st* retained_context(const DriverApi& api) {
-  const std::lock_guard lock(api.mutex_);
-  for (const auto& [ordinal, slot] : api.slots_->by_ordinal) {
-    if (slot.primary != nullptr) {
-      return slot.primary;
-    }
-  }
-  return nullptr;
+CUctx_st* current_context(const DriverApi& api) {
+  CUcontext context = nullptr;
+  check(api, api.table().cuCtxGetCurrent(&context), "cuCtxGetCurrent");
+  return context;
 }
 
 std::optional<int> current_device(const DriverApi& api) {
   api.initialize();
-  CUdevice device = 0;
-  const CUresult code = api.table().cuCtxGetDevice(&device);
-  if (code == CUDA_ERROR_INVALID_CONTEXT) {
+  const CUcontext context = current_context(api);
+  if (context == nullptr) {
     return std::nullopt;
   }
-  check(api, code, "cuCtxGetDevice");
+  if (const auto known = known_device(api, context)) {
+    return known;
+  }
+  CUdevice device = 0;
+  check(api, api.table().cuCtxGetDevice(&device), "cuCtxGetDevice");
   return device;
+}
+
+std::string describe_current_context(const DriverApi& api) noexcept {
+  try {
+    const auto device = current_device(api);
+    return device ? "the current context is of device " + std::to_string(*device)
+                  : "no context is current";
+  } catch (const Error&) {
+    return "the current context is unusable";
+  }
 }
 
 int device_of_stream(const DriverApi& api, CUstream_st* stream) {
   api.initialize();
   const CUcontext context = context_of_stream(api, stream);
+  if (const auto known = known_device(api, context)) {
+    return *known;
+  }
   // The driver answers for the current context only, so the stream's becomes current for a moment.
   check(api, api.table().cuCtxPushCurrent(context), "cuCtxPushCurrent");
   CUdevice device = 0;
@@ -159,8 +215,8 @@ int device_of_stream(const DriverApi& api, CUstream_st* stream) {
 CUctx_st* context_of_stream(const DriverApi& api, CUstream_st* stream) {
   CUcontext context = nullptr;
   const auto query = [&] { return api.table().cuStreamGetCtx(stream, &context); };
-  // The null stream belongs to the current context, so that a known one would be a wrong answer.
-  const CUresult code = stream == nullptr ? query() : in_known_context(api, query);
+  // A default stream belongs to the current context, so that a known one would be a wrong answer.
+  const CUresult code = is_default_stream(stream) ? query() : in_some_context(api, query);
   check(api, code, "cuStreamGetCtx");
   return context;
 }
@@ -168,7 +224,7 @@ CUctx_st* context_of_stream(const DriverApi& api, CUstream_st* stream) {
 std::optional<int> device_of_pointer(const DriverApi& api, const void* pointer) {
   api.initialize();
   int ordinal = 0;
-  const CUresult code = in_known_context(api, [&] {
+  const CUresult code = in_some_context(api, [&] {
     return api.table().cuPointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
                                              reinterpret_cast<CUdeviceptr>(pointer));
   });
@@ -188,7 +244,9 @@ std::size_t free_memory_bytes(const DriverApi& api, int ordinal) {
 }
 
 ContextGuard::ContextGuard(const DriverApi& api, int ordinal) : api_(api) {
-  if (current_device(api) == ordinal) {
+  api.initialize();
+  const CUcontext current = current_context(api);
+  if (current != nullptr && is_on_device(api, current, ordinal)) {
     return;
   }
   check(api, api.table().cuCtxPushCurrent(primary_context(api, ordinal)), "cuCtxPushCurrent");

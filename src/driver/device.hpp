@@ -7,6 +7,7 @@
 #include <quantjit/arch.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -47,21 +48,30 @@ const DeviceInfo& device_info(const DriverApi& api, int ordinal);
 /// device_info().
 CUctx_st* primary_context(const DriverApi& api, int ordinal);
 
-/// A primary context that primary_context() has retained, of whichever device; null if there is
-/// none.
-[[nodiscard]] CUctx_st* retained_context(const DriverApi& api);
+/// True for null and the driver's two default-stream handles (CU_STREAM_LEGACY is 1 and
+/// CU_STREAM_PER_THREAD is 2): they mean a stream of whichever context is current.
+[[nodiscard]] inline bool is_default_stream(const CUstream_st* stream) noexcept {
+  return reinterpret_cast<std::uintptr_t>(stream) <= 2;
+}
+
+/// The calling thread's current context; null if there is none. One cheap driver call, which does
+/// not fail for want of a context. REQUIRES: initialize() was called. Throws: DriverError.
+[[nodiscard]] CUctx_st* current_context(const DriverApi& api);
 
 /// Device of the calling thread's current context; nothing if no context is current. Throws:
 /// DriverError.
 [[nodiscard]] std::optional<int> current_device(const DriverApi& api);
+
+/// "the current context is of device 1", or that there is none. For messages: never throws.
+[[nodiscard]] std::string describe_current_context(const DriverApi& api) noexcept;
 
 /// Device of a stream. The null stream and the two default-stream handles belong to the calling
 /// thread's current context. Throws: DriverError, also if that needs a current context and there is
 /// none.
 [[nodiscard]] int device_of_stream(const DriverApi& api, CUstream_st* stream);
 
-/// Context of a stream: one cheap driver call, for comparing with a known context on every launch.
-/// Throws: DriverError.
+/// Context of a stream: one cheap driver call where a context is current, for comparing with a
+/// known context on every launch. Throws: DriverError.
 [[nodiscard]] CUctx_st* context_of_stream(const DriverApi& api, CUstream_st* stream);
 
 /// Device that holds `pointer`; nothing if the address is not the driver's. Throws: DriverError.
@@ -72,8 +82,8 @@ CUctx_st* primary_context(const DriverApi& api, int ordinal);
 
 /// Makes a context of one device current for a scope: the one that the caller already made current
 /// if it is on that device, else the device's primary context. The thread's context stack is as it
-/// was after the scope, also on errors. Not copyable, not movable; to be destroyed on the thread
-/// that made it.
+/// was after the scope, also on errors. Takes no lock once the device was used. Not copyable, not
+/// movable; to be destroyed on the thread that made it.
 class ContextGuard {
  public:
   /// Throws: InvalidArgument for an ordinal that does not exist, DriverError.

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <map>
 #include <pthread.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #include <utility>
 
@@ -27,6 +28,20 @@ struct Registry {
 Registry& registry() {
   static auto* const instance = new Registry;
   return *instance;
+}
+
+/// A word that the kernel clears in every child process, however it was made. Where it cannot do
+/// that, the fork handler of load() does it for fork().
+std::atomic<unsigned>* make_process_mark() {
+  const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  void* const page =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) {
+    static std::atomic<unsigned> word{0};
+    return &word;
+  }
+  (void)madvise(page, bytes, MADV_WIPEONFORK);
+  return new (page) std::atomic<unsigned>(0);
 }
 
 /// Finds entry points by name and version, through the library's own lookup where it has one.
@@ -106,7 +121,7 @@ DriverApi::DriverApi(base::DynamicLibrary library)
       table_(std::make_unique<DriverTable>()),
       version_(query_version(library_, path_)),
       wants_ptx_(library_.symbol("qj_wants_ptx") != nullptr),
-      slots_(std::make_unique<DeviceSlots>()) {
+      no_slots_(std::make_unique<DeviceSlots>(0)) {
   check_version();
   const SymbolLookup lookup(library_);
   const auto find = [&](const char* name, const char* exported, int version, bool required) {
@@ -143,7 +158,8 @@ void DriverApi::check_version() const {
 const DriverApi& DriverApi::load(const std::string& path) {
   static std::once_flag hooks;
   std::call_once(hooks, [] {
-    pthread_atfork(nullptr, nullptr, [] { fork_count.fetch_add(1, std::memory_order_relaxed); });
+    process_mark = make_process_mark();
+    pthread_atfork(nullptr, nullptr, [] { process_mark->store(0, std::memory_order_relaxed); });
     // Exit handlers run in reverse order: objects made after this point still find the driver
     // alive.
     (void)std::atexit([] { process_live.store(false, std::memory_order_relaxed); });
@@ -178,22 +194,34 @@ void DriverApi::initialize() const {
       if (count == 0) {
         throw_driver_error(*this, "cuDeviceGetCount", CUDA_ERROR_NO_DEVICE, path_);
       }
-      forks_before_initialization_ = fork_count.load(std::memory_order_relaxed);
+      slots_ = std::make_unique<DeviceSlots>(count);
+      mark_at_initialization_ = mark_of_this_process();
       process_id_ = getpid();
       initialized_.store(true, std::memory_order_release);
     }
   }
-  require_same_process();
+  if (forked()) [[unlikely]] {
+    throw_forked();
+  }
 }
 
-void DriverApi::require_same_process() const {
-  if (forked() || getpid() != process_id_) {
-    throw DriverError("cuInit", 0, "FORKED_PROCESS",
-                      "process " + std::to_string(getpid()) + " was forked from process " +
-                          std::to_string(process_id_) +
-                          " after CUDA was initialized there, and CUDA does not survive fork(); "
-                          "start workers by spawning a new program, or fork before the first use");
-  }
+unsigned DriverApi::mark_of_this_process() {
+  static std::atomic<unsigned> last_mark{0};  // inherited by children, so that no mark comes twice
+  const unsigned fresh = last_mark.fetch_add(1, std::memory_order_relaxed) + 1;
+  unsigned mark = 0;
+  return process_mark->compare_exchange_strong(mark, fresh) ? fresh : mark;
+}
+
+void DriverApi::throw_forked() const {
+  throw DriverError("cuInit", 0, "FORKED_PROCESS",
+                    "process " + std::to_string(getpid()) + " was forked from process " +
+                        std::to_string(process_id_) +
+                        " after CUDA was initialized there, and CUDA does not survive fork(); "
+                        "start workers by spawning a new program, or fork before the first use");
+}
+
+DeviceSlots& DriverApi::slots() const noexcept {
+  return initialized_.load(std::memory_order_acquire) ? *slots_ : *no_slots_;
 }
 
 }  // namespace quantjit::driver

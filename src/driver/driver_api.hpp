@@ -15,7 +15,7 @@
 namespace quantjit::driver {
 
 struct DriverTable;  // driver_table.hpp, for the .cpp files of this module
-struct DeviceInfo;   // device.hpp
+struct DeviceSlots;  // ditto
 
 /// Lowest CUDA version a driver must support, in the driver's own form (12000 is 12.0): the first
 /// with context-independent libraries and kernel handles.
@@ -56,10 +56,10 @@ class DriverApi {
   /// devices do.
   [[nodiscard]] bool wants_ptx() const noexcept { return wants_ptx_; }
 
-  /// True in a child of the process that initialized this driver.
+  /// True in a child of the process that initialized this driver. A few loads, no system call.
   [[nodiscard]] bool forked() const noexcept {
     return initialized_.load(std::memory_order_relaxed) &&
-           fork_count.load(std::memory_order_relaxed) != forks_before_initialization_;
+           process_mark->load(std::memory_order_relaxed) != mark_at_initialization_;
   }
 
   /// False once the process has begun to run its exit handlers: from then on driver objects are
@@ -68,30 +68,30 @@ class DriverApi {
 
   [[nodiscard]] const DriverTable& table() const noexcept { return *table_; }
 
+  /// What is remembered per device; of no device before initialize(). For this module.
+  [[nodiscard]] DeviceSlots& slots() const noexcept;
+
  private:
-  friend const DeviceInfo& device_info(const DriverApi& api, int ordinal);
-  friend CUctx_st* primary_context(const DriverApi& api, int ordinal);
-  friend CUctx_st* retained_context(const DriverApi& api);
-
-  /// Number of forks that lead to this process, counted since the first driver was loaded.
-  inline static std::atomic<unsigned> fork_count{0};
-
-  struct DeviceSlots;  // what is remembered per device: its description and its primary context
+  /// A word that is different in every process that uses CUDA: it reads 0 in a forked child. Set by
+  /// load().
+  inline static std::atomic<unsigned>* process_mark = nullptr;
 
   explicit DriverApi(base::DynamicLibrary library);
   void check_version() const;
-  void require_same_process() const;
+  [[noreturn]] void throw_forked() const;
+  static unsigned mark_of_this_process();
 
   base::DynamicLibrary library_;
   std::string path_;
   std::unique_ptr<DriverTable> table_;
   int version_ = 0;
   bool wants_ptx_ = false;
-  mutable std::mutex mutex_;  // guards initialization and slots_
+  mutable std::mutex mutex_;  // guards initialization
   mutable std::atomic<bool> initialized_{false};
-  mutable unsigned forks_before_initialization_ = 0;
+  mutable unsigned mark_at_initialization_ = 0;
   mutable long process_id_ = 0;  // of the process that initialized
-  mutable std::unique_ptr<DeviceSlots> slots_;
+  std::unique_ptr<DeviceSlots> no_slots_;
+  mutable std::unique_ptr<DeviceSlots> slots_;  // set by initialize()
 };
 
 /// "12.8" for 12080.

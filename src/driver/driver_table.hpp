@@ -7,7 +7,9 @@
 
 #include <cuda.h>
 
-#include <map>
+#include <atomic>
+#include <memory>
+#include <mutex>
 #include <optional>
 
 /// Every entry point with the CUDA version whose form of it is meant: required ones, then those
@@ -22,6 +24,7 @@
   REQUIRED(cuDeviceGetPCIBusId, 4010)                \
   REQUIRED(cuDeviceTotalMem, 3020)                   \
   REQUIRED(cuDevicePrimaryCtxRetain, 7000)           \
+  REQUIRED(cuCtxGetCurrent, 4000)                    \
   REQUIRED(cuCtxGetDevice, 2000)                     \
   REQUIRED(cuCtxPushCurrent, 4000)                   \
   REQUIRED(cuCtxPopCurrent, 4000)                    \
@@ -74,13 +77,23 @@ struct DriverTable {
 #undef QUANTJIT_MEMBER
 };
 
-struct DriverApi::DeviceSlots {
+/// What is remembered per device. Read without a lock, since every launch may look.
+struct DeviceSlots {
   struct Slot {
-    std::optional<DeviceInfo> info;
-    CUcontext primary = nullptr;
+    std::optional<DeviceInfo> info;                     // written once, before `described`
+    std::atomic<const DeviceInfo*> described{nullptr};  // &*info once it is there
+    std::atomic<CUcontext> primary{nullptr};            // retained until the process ends
   };
 
-  std::map<int, Slot> by_ordinal;  // a map, since references to its values stay valid
+  explicit DeviceSlots(int device_count)
+      : count(device_count),
+        all(std::make_unique<Slot[]>(static_cast<std::size_t>(device_count))) {}
+
+  [[nodiscard]] Slot& at(int ordinal) const { return all[static_cast<std::size_t>(ordinal)]; }
+
+  const int count;
+  const std::unique_ptr<Slot[]> all;
+  std::mutex mutex;  // held while a slot is filled
 };
 
 }  // namespace quantjit::driver

@@ -49,9 +49,13 @@ void launch(const DriverApi& api, KernelHandle kernel, const LaunchConfig& confi
   }
   // The driver takes a kernel handle in place of a function and picks the stream's context.
   const auto function = reinterpret_cast<CUfunction>(kernel.get());
-  const CUresult code = in_stream_context(api, config.stream, [&] {
+  const auto call = [&] {
     return api.table().cuLaunchKernelEx(&native, function, arguments, nullptr);
-  });
+  };
+  CUresult code = call();
+  if (code == CUDA_ERROR_INVALID_CONTEXT && !is_default_stream(config.stream)) [[unlikely]] {
+    code = call_in_stream_context(api, config.stream, call);
+  }
   if (code != CUDA_SUCCESS) [[unlikely]] {
     fail(api, config, code);
   }

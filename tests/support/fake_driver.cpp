@@ -132,6 +132,12 @@ FAKE(cuDevicePrimaryCtxRetain)(CUcontext* context, CUdevice device) {
   return change([&](FakeRecord& r) { ++r.retained[device]; });
 }
 
+FAKE(cuCtxGetCurrent)(CUcontext* context) {
+  ENTER(cuCtxGetCurrent)
+  *context = current_context();
+  return CUDA_SUCCESS;
+}
+
 FAKE(cuCtxGetDevice)(CUdevice* device) {
   ENTER(cuCtxGetDevice)
   if (current_context() == nullptr) {

@@ -113,6 +113,36 @@ TEST_CASE("ContextGuard: leaves a context that the application made current on t
   CHECK(driver::current_device(api) == 1);
 }
 
+TEST_CASE("current_device: asks nothing that must fail on a thread without a context", "[driver]") {
+  const FakeDriver fake;
+  const DriverApi& api = fake.api();
+  CHECK_FALSE(driver::current_device(api));
+  { const ContextGuard guard(api, 1); }
+  CHECK(driver::describe_current_context(api) == "no context is current");
+  CHECK(fake.calls("cuCtxGetDevice") == 0);
+  const ApplicationContext application(api, 0);
+  CHECK(driver::current_device(api) == 0);
+  CHECK(driver::describe_current_context(api) == "the current context is of device 0");
+  fake.force("cuCtxGetDevice", 999);
+  CHECK_THROWS_AS(driver::current_device(api), DriverError);
+  CHECK(driver::describe_current_context(api) == "the current context is unusable");
+  // Its device is unknown, so that it is not taken for device 0, nor in the way of device 1.
+  CHECK(ContextGuard(api, 0).pushed());
+  CHECK(ContextGuard(api, 1).pushed());
+}
+
+TEST_CASE("current_device: a primary context that is known costs one driver call", "[driver]") {
+  const FakeDriver fake;
+  const DriverApi& api = fake.api();
+  const ContextGuard guard(api, 1);
+  const int before = fake.calls("cuCtxGetCurrent");
+  CHECK(driver::current_device(api) == 1);
+  CHECK_FALSE(ContextGuard(api, 1).pushed());
+  CHECK(fake.calls("cuCtxGetCurrent") == before + 2);
+  CHECK(fake.calls("cuCtxGetDevice") == 0);
+  CHECK(fake.calls("cuCtxPushCurrent") == 1);
+}
+
 TEST_CASE("ContextGuard: restores the application's context on another device, also on errors",
           "[driver]") {
   const FakeDriver fake;
@@ -162,7 +192,7 @@ TEST_CASE("device_of_stream: answers without changing the current context", "[dr
   const DriverApi& api = fake.api();
   CUstream stream = nullptr;
   {
-    const ContextGuard guard(api, 1);
+    const ApplicationContext on_second(api, 1);
     driver::check(api, api.table().cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "create");
   }
   CHECK(driver::device_of_stream(api, stream) == 1);
@@ -185,7 +215,7 @@ TEST_CASE("device_of_pointer: knows the driver's addresses and no others", "[dri
   int on_host = 0;
   CHECK(driver::device_of_pointer(fake.api(), reinterpret_cast<const void*>(0x1000)) == 1);
   CHECK_FALSE(driver::device_of_pointer(fake.api(), &on_host));
-  // A driver that wants a context is asked in one that is known.
+  // A driver that wants a context is asked in one that is known, and not before in none.
   fake.record().context_bound = {"cuPointerGetAttribute"};
   CHECK_THROWS_AS(driver::device_of_pointer(fake.api(), &on_host), DriverError);
   (void)driver::primary_context(fake.api(), 0);

@@ -7,6 +7,7 @@
 
 #include <cstdlib>
 #include <optional>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -58,6 +59,33 @@ TEST_CASE("DriverApi: a child of the process that initialized CUDA is told so", 
   CHECK(status == 0);
   CHECK(fake.calls("cuLaunchKernelEx") == 0);
   CHECK_NOTHROW(fake.api());  // the parent goes on
+}
+
+TEST_CASE("DriverApi: a child that was made without fork handlers is told so too", "[driver]") {
+  const FakeDriver fake;
+  const DriverApi& api = fake.api();
+  const auto child = static_cast<pid_t>(syscall(SYS_fork));
+  if (child == 0) {
+    _exit(api.forked() && says_forked([&] { api.initialize(); }) ? 0 : 1);
+  }
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  CHECK_FALSE(api.forked());
+}
+
+TEST_CASE("DriverApi: a child may initialize a driver that its parent did not", "[driver]") {
+  const FakeDriver parents;
+  const FakeDriver childs;
+  (void)parents.api();
+  const int status = status_of_child([&] {
+    try {
+      return childs.api().forked() || !parents.api().forked() ? 1 : 2;
+    } catch (const DriverError& error) {
+      return error.name() == "FORKED_PROCESS" && !childs.api().forked() ? 0 : 3;
+    }
+  });
+  CHECK(status == 0);
 }
 
 TEST_CASE("DriverApi: a process that forks before the first use may use CUDA in the child",

@@ -152,6 +152,18 @@ TEST_CASE(
   CHECK(error.name() == "CUDA_ERROR_INVALID_CONTEXT");
 }
 
+TEST_CASE("capture_state: asks in the stream's context on a thread without one, without a failure",
+          "[driver]") {
+  const FakeDriver fake;
+  const driver::DriverApi& api = fake.api();
+  const driver::StreamOwner stream(api, 1);
+  fake.record().context_bound = {"cuStreamGetCtx", "cuStreamIsCapturing"};
+  CHECK(driver::capture_state(api, stream.get()) == driver::CaptureState::kNone);
+  CHECK(fake.calls("cuStreamGetCtx") == 1);
+  CHECK(fake.calls("cuStreamIsCapturing") == 1);
+  CHECK_FALSE(driver::current_device(api));
+}
+
 TEST_CASE("launch: a failure tells the geometry", "[driver]") {
   const FakeDriver fake;
   fake.force("cuLaunchKernelEx", 701);
