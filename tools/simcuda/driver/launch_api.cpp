@@ -103,7 +103,7 @@ void apply(KernelLaunch& launch, const CUlaunchAttribute& attribute) {
 
 void launch_kernel(const CUlaunchConfig& config, CUfunction handle, void** values, void** extra) {
   const auto stream = resolve_stream(config.hStream);
-  const auto function = resolve_function(handle);
+  const auto function = resolve_function(handle, *stream->context);
   require(function->context == stream->context, CUDA_ERROR_INVALID_HANDLE);
   require(config.numAttrs == 0 || config.attrs != nullptr);
   Device& device = stream->context->device;

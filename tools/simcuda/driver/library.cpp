@@ -202,8 +202,15 @@ std::shared_ptr<Function> resolve_function(CUfunction function) {
   if (auto found = registry().functions.find(function)) {
     return found;
   }
+  return resolve_function(function, current_context());
+}
+
+std::shared_ptr<Function> resolve_function(CUfunction function, Context& context) {
+  if (auto found = registry().functions.find(function)) {
+    return found;
+  }
   const auto kernel = lookup(registry().kernels, reinterpret_cast<CUkernel>(function));
-  return lookup(registry().functions, function_of(kernel, current_context()));
+  return lookup(registry().functions, function_of(kernel, context));
 }
 
 void forget_functions(CUcontext context) {

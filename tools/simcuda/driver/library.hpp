@@ -90,9 +90,11 @@ void require_target(const Library& library, const Device& device);
 /// The kernel's function in the context, made at first use.
 [[nodiscard]] CUfunction function_of(const std::shared_ptr<LoadedKernel>& kernel, Context& context);
 
-/// The function of a launch argument, which may also be a CUkernel cast to CUfunction. Fails with
-/// CUDA_ERROR_INVALID_HANDLE.
+/// The function of an argument, which may also be a CUkernel cast to CUfunction: that is taken in
+/// the current context. Fails with CUDA_ERROR_INVALID_HANDLE, and like current_context.
 [[nodiscard]] std::shared_ptr<Function> resolve_function(CUfunction function);
+/// As above, a CUkernel taken in `context`, as a launch takes it in its stream's.
+[[nodiscard]] std::shared_ptr<Function> resolve_function(CUfunction function, Context& context);
 
 void forget_functions(CUcontext context);
 
