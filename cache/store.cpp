@@ -106,9 +106,12 @@ Turn CubinStore::wait_for_entry_or_lease(const EntryKey& key, std::string_view k
   }
   const auto look = [&] {
     LookupResult result = core_->find(key, key_text);
-    turn.entry = std::move(result.entry);
-    turn.status = result.found() ? TurnStatus::kFound : TurnStatus::kCompile;
-    return result.found();
+    if (result.found()) {
+      turn.status = TurnStatus::kFound;
+      turn.entry = std::move(result.entry);
+      turn.path = std::move(result.path);
+    }
+    return turn.found();
   };
   LeaseDirectory leases(context, *root);
   LeaseWatch watch;

@@ -63,6 +63,7 @@ enum class TurnStatus : std::uint8_t {
 struct Turn {
   TurnStatus status = TurnStatus::kCompile;
   std::optional<Entry> entry;
+  std::string path;  ///< of the entry, if found
   Lease lease;
   std::string reason;  ///< for kCompile
 

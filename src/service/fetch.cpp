@@ -76,7 +76,7 @@ Fetched KernelService::Body::fetch_cold(const Request& request, ImagePointer sto
   const std::string identity = found.identity.short_form();
   cache::Turn turn = store.wait_for_entry_or_lease({request.id, identity}, request.key_text);
   if (turn.found()) {
-    if (ImagePointer image = from_entry(request, std::move(*turn.entry), {}, identity)) {
+    if (ImagePointer image = from_entry(request, std::move(*turn.entry), turn.path, identity)) {
       counters.disk_hits.fetch_add(1, std::memory_order_relaxed);
       return {remember(request, std::move(image)), ImageSource::kDisk};
     }

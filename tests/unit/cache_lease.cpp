@@ -189,8 +189,11 @@ TEST_CASE("Lease: at the limit a waiter compiles anyway", "[cache]") {
   CHECK(stores.clock.since_boot() - began == seconds(3));
   CHECK(counter(impatient, Counter::kLeaseTimedOut) == 1);
   // What it made does good all the same.
-  CHECK(impatient.publish(stores.entry).status == PublishStatus::kPublished);
-  CHECK(stores.second.wait_for_entry_or_lease(stores.entry.key, stores.entry.key_text).found());
+  const PublishOutcome published = impatient.publish(stores.entry);
+  CHECK(published.status == PublishStatus::kPublished);
+  const Turn found = stores.second.wait_for_entry_or_lease(stores.entry.key, stores.entry.key_text);
+  CHECK(found.found());
+  CHECK(found.path == published.path);
 }
 
 TEST_CASE("Lease: a claim left by a process that died while taking over is dropped", "[cache]") {
