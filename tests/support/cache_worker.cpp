@@ -2,15 +2,22 @@
 // The other processes of the store's tests. Reads its task from the arguments, reports on standard
 // output, and uses the end of standard input as the sign to go on.
 //
-//   publish ROOT FIRST COUNT CODE_BYTES MAX_BYTES   publishes entries; prints how many stood
-//   publish-killed ROOT SEED STEP                   dies at a step of publishing; exit 3 if it
-//   lived publish-forever ROOT SEED                       prints "started", publishes until killed
-//   compete ROOT SEED WITNESS                       prints "ready", waits for the sign, then gets
-//   the
-//                                                   entry as a service does; prints its digest
-//   hold ROOT SEED                                  takes the lease, prints "held", waits, gives
-//   back use ROOT FIRST COUNT CODE_BYTES                 prints "started", reads entries until the
-//   sign
+//   publish ROOT FIRST COUNT CODE_BYTES MAX_BYTES
+//       publishes entries; prints how many stood
+//   publish-killed ROOT SEED STEP before|within
+//       dies at a step of publishing; exit status 3 if it lived on
+//   publish-forever ROOT SEED
+//       prints "started", publishes until it is killed
+//   compete ROOT SEED WITNESS
+//       prints "ready", waits for the sign, then gets the entry as a service does; prints its
+//       digest
+//   compete-and-wait ROOT SEED WITNESS
+//       the same without the first sign; if it is the one that compiles it prints "compiling" and
+//       waits for the sign within the compile
+//   hold ROOT SEED
+//       takes the lease, prints "held", waits for the sign, gives it back
+//   use ROOT FIRST COUNT CODE_BYTES
+//       prints "started", reads entries until the sign; prints how many were wrong
 #include "cache/store.hpp"
 #include "src/base/sha256.hpp"
 #include "tests/support/cache_fixture.hpp"
@@ -85,7 +92,8 @@ int publish_killed(const std::vector<std::string>& words) {
   StoreOptions options = options_of(words[1]);
   options.file_system = &files;
   CubinStore store(options);
-  files.kill_at_step(static_cast<int>(number(words[3])));
+  files.kill_at_step(static_cast<int>(number(words[3])),
+                     words[4] == "before" ? KillMoment::kBefore : KillMoment::kWithin);
   store.publish(make_entry(number(words[2])));
   return kLivedOn;
 }
@@ -98,22 +106,38 @@ int publish_forever(const std::vector<std::string>& words) {
   }
 }
 
-int compete(const std::vector<std::string>& words) {
-  CubinStore store(options_of(words[1]));
-  const Entry wanted = make_entry(number(words[2]), 0);
-  say("ready");
-  wait_for_sign();
+/// Gets an entry as a service does: from the store, or by compiling it when it is this one's turn.
+template <typename Compile>
+void get(CubinStore& store, std::uint64_t seed, Compile compile_entry) {
+  const Entry wanted = make_entry(seed, 0);
   LookupResult found = store.lookup(wanted.key, wanted.key_text);
   std::optional<Entry> entry = std::move(found.entry);
   if (!entry) {
     Turn turn = store.wait_for_entry_or_lease(wanted.key, wanted.key_text);
     entry = std::move(turn.entry);
     if (!turn.found()) {
-      entry = compile(number(words[2]), words[3]);
+      entry = compile_entry();
       store.publish(*entry);
     }
   }
   say(base::to_hex(base::sha256(entry->code)));
+}
+
+int compete(const std::vector<std::string>& words) {
+  CubinStore store(options_of(words[1]));
+  say("ready");
+  wait_for_sign();
+  get(store, number(words[2]), [&] { return compile(number(words[2]), words[3]); });
+  return 0;
+}
+
+int compete_and_wait(const std::vector<std::string>& words) {
+  CubinStore store(options_of(words[1]));
+  get(store, number(words[2]), [&] {
+    say("compiling");
+    wait_for_sign();
+    return compile(number(words[2]), words[3]);
+  });
   return 0;
 }
 
@@ -161,9 +185,10 @@ int run(const std::vector<std::string>& words) {
   };
 
   constexpr Task kTasks[] = {{"publish", 6, publish},
-                             {"publish-killed", 4, publish_killed},
+                             {"publish-killed", 5, publish_killed},
                              {"publish-forever", 3, publish_forever},
                              {"compete", 4, compete},
+                             {"compete-and-wait", 4, compete_and_wait},
                              {"hold", 3, hold},
                              {"use", 5, use}};
   for (const Task& task : kTasks) {

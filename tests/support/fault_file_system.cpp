@@ -33,9 +33,10 @@ void FaultFileSystem::set(std::optional<Fault> fault) {
   steps_ = 0;
 }
 
-void FaultFileSystem::kill_at_step(int step) {
+void FaultFileSystem::kill_at_step(int step, KillMoment moment) {
   const std::lock_guard lock(mutex_);
   kill_step_ = step;
+  kill_moment_ = moment;
 }
 
 int FaultFileSystem::calls(FileOp op) const {
@@ -54,7 +55,7 @@ FaultFileSystem::Decision FaultFileSystem::decide(FileOp op, bool changes) {
   const int call = ++calls_[op];
   Decision decision;
   if (changes && ++steps_ == kill_step_) {
-    if (steps_ % 2 == 0) {
+    if (kill_moment_ == KillMoment::kBefore) {
       ::raise(SIGKILL);
     }
     decision.short_write = true;

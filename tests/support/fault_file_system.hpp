@@ -43,14 +43,17 @@ struct Fault {
   bool short_write = false;  ///< only the first half of the bytes is written
 };
 
+/// When a step is the last one: before it, or after as much of it as can be half done (a write has
+/// written half of its bytes; all else is done).
+enum class KillMoment : std::uint8_t { kBefore, kWithin };
+
 /// Thread safe.
 class FaultFileSystem final : public FileSystem {
  public:
   /// Replaces the fault and starts counting anew.
   void set(std::optional<Fault> fault);
-  /// Kills the process (SIGKILL) at the n-th call that changes anything, counted from 1: before it
-  /// for even n, in the middle of it or after it for odd n.
-  void kill_at_step(int step);
+  /// Kills the process (SIGKILL) at the n-th call that changes anything, counted from 1.
+  void kill_at_step(int step, KillMoment moment);
   /// Calls of one operation since set().
   [[nodiscard]] int calls(FileOp op) const;
   /// Calls that change something, of all operations.
@@ -95,6 +98,7 @@ class FaultFileSystem final : public FileSystem {
   std::map<FileOp, int> calls_;
   int steps_ = 0;
   int kill_step_ = 0;
+  KillMoment kill_moment_ = KillMoment::kBefore;
 };
 
 }  // namespace quantjit::cache

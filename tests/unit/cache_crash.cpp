@@ -14,34 +14,41 @@ namespace quantjit::cache {
 static constexpr int kKilled = 128 + SIGKILL;
 static constexpr int kLivedOn = 3;
 
+/// A process that publishes dies at a step; then another one looks, publishes and sweeps.
+static int kill_at(int step, const std::string& moment) {
+  INFO("killed at step " << step << ", " << moment << " it");
+  const Entry entry = make_entry(1);
+  const TemporaryDirectory directory;
+  const int ended =
+      ChildProcess({"publish-killed", directory / "root", "1", std::to_string(step), moment})
+          .wait();
+  REQUIRE((ended == kKilled || ended == kLivedOn));
+  CaughtWarnings warnings;
+  ManualClock clock;
+  clock.jump_time_of_day(system_clock().since_epoch() - clock.since_epoch() +
+                         std::chrono::hours(2));
+  StoreOptions options = options_for({directory / "root"}, warnings);
+  options.clock = &clock;
+  CubinStore store(options);
+  const LookupResult found = store.lookup(entry.key, entry.key_text);
+  CHECK(found.status != LookupStatus::kRejected);
+  if (found.found()) {
+    CHECK(same_entry(*found.entry, entry));
+  }
+  // The next one that publishes also sweeps what the dead one left.
+  CHECK(store.publish(entry).status == PublishStatus::kPublished);
+  CHECK(store.lookup(entry.key, entry.key_text).found());
+  CHECK(leftovers_below(directory.path()).empty());
+  CHECK(warnings.count() == 0);
+  return ended;
+}
+
 TEST_CASE("CubinStore: killed at any step of publishing, nothing half done is believed",
           "[cache]") {
-  const Entry entry = make_entry(1);
-  int step = 0;
-  int ended = kKilled;
-  while (ended == kKilled) {
+  const std::string moment = GENERATE("before", "within");
+  int step = 1;
+  while (kill_at(step, moment) == kKilled) {
     ++step;
-    INFO("killed at step " << step);
-    const TemporaryDirectory directory;
-    ended = ChildProcess({"publish-killed", directory / "root", "1", std::to_string(step)}).wait();
-    REQUIRE((ended == kKilled || ended == kLivedOn));
-    CaughtWarnings warnings;
-    ManualClock clock;
-    clock.jump_time_of_day(system_clock().since_epoch() - clock.since_epoch() +
-                           std::chrono::hours(2));
-    StoreOptions options = options_for({directory / "root"}, warnings);
-    options.clock = &clock;
-    CubinStore store(options);
-    const LookupResult found = store.lookup(entry.key, entry.key_text);
-    CHECK(found.status != LookupStatus::kRejected);
-    if (found.found()) {
-      CHECK(same_entry(*found.entry, entry));
-    }
-    // The next one that publishes also sweeps what the dead one left.
-    CHECK(store.publish(entry).status == PublishStatus::kPublished);
-    CHECK(store.lookup(entry.key, entry.key_text).found());
-    CHECK(leftovers_below(directory.path()).empty());
-    CHECK(warnings.count() == 0);
   }
   CHECK(step > 10);
 }

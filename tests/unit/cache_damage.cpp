@@ -75,6 +75,8 @@ TEST_CASE("CubinStore: damaged bytes are a miss, one warning, and heal", "[cache
   std::string version = good;
   version[8] = 2;
   check_healing("a later format", "format version", writes(version));
+  version[8] = 0;
+  check_healing("an earlier format", "format version", writes(version));
 }
 
 TEST_CASE("CubinStore: what is no file at an entry's path is a miss and heals", "[cache]") {

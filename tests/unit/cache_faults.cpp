@@ -16,9 +16,40 @@ using test::ContainsSubstring;
 static constexpr int kErrors[] = {EEXIST, ENOENT, ESTALE, EBUSY, ENOSPC,
                                   EDQUOT, EROFS,  EACCES, EIO};
 
+namespace {
+
+/// A store on a file system that fails where a test wants it to.
+struct FaultyStore {
+  TemporaryDirectory directory;
+  CaughtWarnings warnings;
+  FaultFileSystem files;
+  CubinStore store{options()};
+
+  StoreOptions options() {
+    StoreOptions made = options_for({directory / "root"}, warnings);
+    made.file_system = &files;
+    return made;
+  }
+};
+
+/// Every error at every one of `ops`, for as many calls in a row as each of `counts` says.
+template <typename Body>
+void with_each_fault(std::initializer_list<FileOp> ops, std::initializer_list<int> counts,
+                     Body body) {
+  for (const FileOp op : ops) {
+    for (const int error : kErrors) {
+      for (const int count : counts) {
+        INFO(error_name(error) << " at " << file_op_name(op) << ", " << count << " times");
+        FaultyStore faulty;
+        body(faulty, Fault{op, 1, count, error});
+      }
+    }
+  }
+}
+
 /// After any fault: what is there is right, nothing half done is left, and without the fault all
 /// works again, by the same store.
-static void check_recovered(CubinStore& store, const Entry& entry, const std::string& root) {
+void check_recovered(CubinStore& store, const Entry& entry, const std::string& root) {
   const LookupResult found = store.lookup(entry.key, entry.key_text);
   CHECK(found.status != LookupStatus::kRejected);
   if (found.found()) {
@@ -31,195 +62,164 @@ static void check_recovered(CubinStore& store, const Entry& entry, const std::st
   CHECK(same_entry(*again.entry, entry));
 }
 
+}  // namespace
+
 TEST_CASE("CubinStore: each error at each step of publishing is survived", "[cache]") {
-  constexpr FileOp kSteps[] = {FileOp::kCreate,        FileOp::kWriteAt, FileOp::kSync,
-                               FileOp::kClose,         FileOp::kRename,  FileOp::kSyncDirectory,
-                               FileOp::kMakeDirectory, FileOp::kStatus,  FileOp::kList};
-  for (const FileOp op : kSteps) {
-    for (const int error : kErrors) {
-      for (const int times : {1, 1000}) {
-        INFO(error_name(error) << " at " << file_op_name(op) << ", " << times << " times");
-        const TemporaryDirectory directory;
-        CaughtWarnings warnings;
-        FaultFileSystem files;
-        StoreOptions options = options_for({directory / "root"}, warnings);
-        options.file_system = &files;
-        CubinStore store(options);
-        const Entry entry = make_entry(1, 3000);
+  const Entry entry = make_entry(1, 3000);
+  with_each_fault(
+      {FileOp::kCreate, FileOp::kWriteAt, FileOp::kSync, FileOp::kClose, FileOp::kRename,
+       FileOp::kSyncDirectory, FileOp::kMakeDirectory, FileOp::kStatus, FileOp::kList},
+      {1, 1000}, [&](FaultyStore& faulty, const Fault& fault) {
+        CubinStore& store = faulty.store;
         store.publish(make_entry(2));
-        files.set(Fault{op, 1, times, error});
+        faulty.files.set(fault);
         const PublishOutcome outcome = store.publish(entry);
-        CHECK(files.calls(op) >= (op == FileOp::kList ? 0 : 1));
+        CHECK(faulty.files.calls(fault.op) >= (fault.op == FileOp::kList ? 0 : 1));
         if (outcome.status != PublishStatus::kPublished) {
           // Where a look fails, it is the step that the look was for which is reported.
-          CHECK((outcome.error == error || (op == FileOp::kStatus && outcome.error == EEXIST)));
+          CHECK((outcome.error == fault.error ||
+                 (fault.op == FileOp::kStatus && outcome.error == EEXIST)));
           CHECK_FALSE(outcome.step.empty());
           CHECK(counter(store, Counter::kPublishFailed) == 1);
           CHECK(counter(store, counter_of_error(outcome.error)) >= 1);
-          CHECK(warnings.count() == 1);
+          CHECK(faulty.warnings.count() == 1);
         }
-        CHECK(warnings.count() <= 1);
-        files.set(std::nullopt);
-        check_recovered(store, entry, directory.path());
-      }
-    }
-  }
+        CHECK(faulty.warnings.count() <= 1);
+        faulty.files.set(std::nullopt);
+        check_recovered(store, entry, faulty.directory.path());
+      });
+}
+
+TEST_CASE("CubinStore: an error that stays is warned of once and counted each time", "[cache]") {
+  with_each_fault(
+      {FileOp::kCreate, FileOp::kWriteAt, FileOp::kSync, FileOp::kClose}, {1000},
+      [](FaultyStore& faulty, const Fault& fault) {
+        CubinStore& store = faulty.store;
+        store.publish(make_entry(100));
+        faulty.files.set(fault);
+        for (std::uint64_t i = 0; i < 5; ++i) {
+          CHECK(store.publish(make_entry(i)).status != PublishStatus::kPublished);
+        }
+        CHECK(faulty.warnings.count() == 1);
+        CHECK_THAT(faulty.warnings.all()[0], ContainsSubstring(error_name(fault.error)));
+        CHECK(counter(store, Counter::kPublishFailed) + counter(store, Counter::kNoWritableRoot) ==
+              5);
+        CHECK(counter(store, counter_of_error(fault.error)) >= 5);
+      });
 }
 
 TEST_CASE("CubinStore: short writes are continued", "[cache]") {
-  const TemporaryDirectory directory;
-  CaughtWarnings warnings;
-  FaultFileSystem files;
-  StoreOptions options = options_for({directory / "root"}, warnings);
-  options.file_system = &files;
-  CubinStore store(options);
+  FaultyStore faulty;
   const Entry entry = make_entry(1, 3000);
-  files.set(Fault{FileOp::kWriteAt, 1, 1000, 0, false, true});
-  CHECK(store.publish(entry).status == PublishStatus::kPublished);
-  CHECK(files.calls(FileOp::kWriteAt) > 10);
-  CHECK(store.lookup(entry.key, entry.key_text).found());
+  faulty.files.set(Fault{FileOp::kWriteAt, 1, 1000, 0, false, true});
+  CHECK(faulty.store.publish(entry).status == PublishStatus::kPublished);
+  CHECK(faulty.files.calls(FileOp::kWriteAt) > 10);
+  CHECK(faulty.store.lookup(entry.key, entry.key_text).found());
 }
 
 TEST_CASE("CubinStore: a rename that worked but reports an error counts as published", "[cache]") {
-  const TemporaryDirectory directory;
-  CaughtWarnings warnings;
-  FaultFileSystem files;
-  StoreOptions options = options_for({directory / "root"}, warnings);
-  options.file_system = &files;
-  CubinStore store(options);
-  const Entry entry = make_entry(1);
-  files.set(Fault{FileOp::kRename, 1, 1, ENOENT, true});
-  CHECK(store.publish(entry).status == PublishStatus::kPublished);
-  CHECK(files.calls(FileOp::kRename) == 1);
-  CHECK(counter(store, Counter::kErrorEnoent) == 1);
-  CHECK(warnings.count() == 0);
+  FaultyStore faulty;
+  faulty.files.set(Fault{FileOp::kRename, 1, 1, ENOENT, true});
+  CHECK(faulty.store.publish(make_entry(1)).status == PublishStatus::kPublished);
+  CHECK(faulty.files.calls(FileOp::kRename) == 1);
+  CHECK(counter(faulty.store, Counter::kErrorEnoent) == 1);
+  CHECK(faulty.warnings.count() == 0);
 }
 
 TEST_CASE("CubinStore: each error while reading is a miss, never a failure", "[cache]") {
-  for (const FileOp op : {FileOp::kStatus, FileOp::kOpenRead, FileOp::kReadAt, FileOp::kClose,
-                          FileOp::kSetModified, FileOp::kList}) {
-    for (const int error : kErrors) {
-      for (const int times : {1, 1000}) {
-        INFO(error_name(error) << " at " << file_op_name(op) << ", " << times << " times");
-        const TemporaryDirectory directory;
-        CaughtWarnings warnings;
-        FaultFileSystem files;
-        StoreOptions options = options_for({directory / "root"}, warnings);
-        options.file_system = &files;
-        CubinStore store(options);
-        const Entry entry = make_entry(1);
+  const Entry entry = make_entry(1);
+  with_each_fault(
+      {FileOp::kStatus, FileOp::kOpenRead, FileOp::kReadAt, FileOp::kClose, FileOp::kSetModified,
+       FileOp::kList},
+      {1, 1000}, [&](FaultyStore& faulty, const Fault& fault) {
+        CubinStore& store = faulty.store;
         store.publish(entry);
-        files.set(Fault{op, 1, times, error});
+        faulty.files.set(fault);
         const LookupResult found = store.lookup(entry.key, entry.key_text);
-        CHECK(warnings.count() <= 1);
+        CHECK(faulty.warnings.count() <= 1);
         if (found.found()) {
           CHECK(same_entry(*found.entry, entry));
-        } else if (error != ENOENT) {
-          CHECK_THAT(found.reason, ContainsSubstring(error_name(error)));
+        } else if (fault.error != ENOENT) {
+          CHECK_THAT(found.reason, ContainsSubstring(error_name(fault.error)));
           CHECK(counter(store, Counter::kReadFailed) == 1);
-          CHECK(warnings.count() == 1);
+          CHECK(faulty.warnings.count() == 1);
         }
         static_cast<void>(store.lookup_any_toolchain(entry.key.request, entry.key_text));
         static_cast<void>(store.list());
         static_cast<void>(store.verify());
-        files.set(std::nullopt);
+        faulty.files.set(std::nullopt);
         CHECK(store.lookup(entry.key, entry.key_text).found());
-      }
-    }
-  }
+      });
 }
 
 TEST_CASE("CubinStore: a stale handle is tried again at once", "[cache]") {
-  const TemporaryDirectory directory;
-  CaughtWarnings warnings;
-  FaultFileSystem files;
-  StoreOptions options = options_for({directory / "root"}, warnings);
-  options.file_system = &files;
-  CubinStore store(options);
+  FaultyStore faulty;
   const Entry entry = make_entry(1);
-  store.publish(entry);
+  faulty.store.publish(entry);
   for (const FileOp op : {FileOp::kOpenRead, FileOp::kReadAt}) {
-    files.set(Fault{op, 1, 1, ESTALE});
-    CHECK(store.lookup(entry.key, entry.key_text).found());
+    faulty.files.set(Fault{op, 1, 1, ESTALE});
+    CHECK(faulty.store.lookup(entry.key, entry.key_text).found());
   }
-  CHECK(counter(store, Counter::kErrorEstale) == 2);
-  CHECK(warnings.count() == 0);
+  CHECK(counter(faulty.store, Counter::kErrorEstale) == 2);
+  CHECK(faulty.warnings.count() == 0);
 }
 
 TEST_CASE("CubinStore: each error while moving damage aside still ends in a rebuilt entry",
           "[cache]") {
-  for (const FileOp op :
-       {FileOp::kRename, FileOp::kMakeDirectory, FileOp::kUnlink, FileOp::kList}) {
-    for (const int error : kErrors) {
-      INFO(error_name(error) << " at " << file_op_name(op));
-      const TemporaryDirectory directory;
-      CaughtWarnings warnings;
-      FaultFileSystem files;
-      StoreOptions options = options_for({directory / "root"}, warnings);
-      options.file_system = &files;
-      CubinStore store(options);
-      const Entry entry = make_entry(1);
-      write_file(store.publish(entry).path, "damage");
-      files.set(Fault{op, 1, 1000, error});
-      CHECK(store.lookup(entry.key, entry.key_text).status == LookupStatus::kRejected);
-      files.set(std::nullopt);
-      CHECK(store.publish(entry).status == PublishStatus::kPublished);
-      CHECK(store.lookup(entry.key, entry.key_text).found());
-    }
-  }
+  const Entry entry = make_entry(1);
+  with_each_fault(
+      {FileOp::kRename, FileOp::kMakeDirectory, FileOp::kUnlink, FileOp::kList}, {1000},
+      [&](FaultyStore& faulty, const Fault& fault) {
+        CubinStore& store = faulty.store;
+        write_file(store.publish(entry).path, "damage");
+        faulty.files.set(fault);
+        CHECK(store.lookup(entry.key, entry.key_text).status == LookupStatus::kRejected);
+        faulty.files.set(std::nullopt);
+        CHECK(store.publish(entry).status == PublishStatus::kPublished);
+        CHECK(store.lookup(entry.key, entry.key_text).found());
+      });
 }
 
 TEST_CASE("CubinStore: no error while leases are taken keeps a caller from its kernel", "[cache]") {
-  for (const FileOp op : {FileOp::kCreate, FileOp::kWriteAt, FileOp::kLink, FileOp::kUnlink,
-                          FileOp::kStatus, FileOp::kMakeDirectory, FileOp::kOpenRead,
-                          FileOp::kReadAt, FileOp::kSetModified, FileOp::kClose}) {
-    for (const int error : kErrors) {
-      INFO(error_name(error) << " at " << file_op_name(op));
-      const TemporaryDirectory directory;
-      CaughtWarnings warnings;
-      FaultFileSystem files;
-      StoreOptions options = options_for({directory / "root"}, warnings);
-      options.file_system = &files;
-      options.lease.limit = std::chrono::milliseconds(5);
-      options.lease.silence = std::chrono::milliseconds(2);
-      const Entry entry = make_entry(1);
-      {
-        CubinStore store(options);
-        store.publish(make_entry(2));
-        files.set(Fault{op, 1, 1000, error});
-        {
-          const Turn turn = store.wait_for_entry_or_lease(entry.key, entry.key_text);
-          CHECK_FALSE(turn.found());
-          CHECK((turn.status == TurnStatus::kLease || !turn.reason.empty()));
-        }
-        files.set(std::nullopt);
-      }
-      // Whatever was left behind: the next one gets its turn.
-      options.lease.limit = std::chrono::seconds(20);
-      CubinStore later(options);
-      const Turn turn = later.wait_for_entry_or_lease(entry.key, entry.key_text);
-      CHECK(turn.status == TurnStatus::kLease);
-    }
-  }
+  const Entry entry = make_entry(1);
+  with_each_fault({FileOp::kCreate, FileOp::kWriteAt, FileOp::kLink, FileOp::kUnlink,
+                   FileOp::kStatus, FileOp::kMakeDirectory, FileOp::kOpenRead, FileOp::kReadAt,
+                   FileOp::kSetModified, FileOp::kClose},
+                  {1000}, [&](FaultyStore& faulty, const Fault& fault) {
+                    StoreOptions options = faulty.options();
+                    options.lease.limit = std::chrono::milliseconds(5);
+                    options.lease.silence = std::chrono::milliseconds(2);
+                    {
+                      CubinStore store(options);
+                      store.publish(make_entry(2));
+                      faulty.files.set(fault);
+                      {
+                        const Turn turn = store.wait_for_entry_or_lease(entry.key, entry.key_text);
+                        CHECK_FALSE(turn.found());
+                        CHECK((turn.status == TurnStatus::kLease || !turn.reason.empty()));
+                      }
+                      faulty.files.set(std::nullopt);
+                    }
+                    // Whatever was left behind: the next one gets its turn.
+                    options.lease.limit = std::chrono::seconds(20);
+                    CubinStore later(options);
+                    const Turn turn = later.wait_for_entry_or_lease(entry.key, entry.key_text);
+                    CHECK(turn.status == TurnStatus::kLease);
+                  });
 }
 
 TEST_CASE("CubinStore: file systems without hard links have leases too", "[cache]") {
-  const TemporaryDirectory directory;
-  CaughtWarnings warnings;
-  FaultFileSystem files;
-  StoreOptions options = options_for({directory / "root"}, warnings);
-  options.file_system = &files;
-  CubinStore store(options);
+  FaultyStore faulty;
   const EntryKey key = make_entry(1).key;
-  store.publish(make_entry(2));
-  files.set(Fault{FileOp::kLink, 1, 1000, EPERM});
+  faulty.store.publish(make_entry(2));
+  faulty.files.set(Fault{FileOp::kLink, 1, 1000, EPERM});
   {
-    const LeaseAttempt first = store.acquire_lease(key);
+    const LeaseAttempt first = faulty.store.acquire_lease(key);
     CHECK(first.status == LeaseStatus::kAcquired);
-    CHECK(store.acquire_lease(key).status == LeaseStatus::kHeld);
+    CHECK(faulty.store.acquire_lease(key).status == LeaseStatus::kHeld);
   }
-  CHECK(store.acquire_lease(key).status == LeaseStatus::kAcquired);
-  CHECK(leftovers_below(directory.path()).empty());
+  CHECK(faulty.store.acquire_lease(key).status == LeaseStatus::kAcquired);
+  CHECK(leftovers_below(faulty.directory.path()).empty());
 }
 
 /// Fills what little room there is, then makes room and goes on.

@@ -70,4 +70,41 @@ TEST_CASE("CubinStore: 16 processes on 4 cold keys compile each once", "[cache]"
   stampede(4);
 }
 
+TEST_CASE("CubinStore: different keys are compiled at the same time, by one process each",
+          "[cache]") {
+  constexpr int kKeys = 4;
+  const TemporaryDirectory directory;
+  const auto start = [&](int key) {
+    return ChildProcess(
+        {"compete-and-wait", directory / "root", std::to_string(key), directory / "witness"});
+  };
+  // Each says that it compiles before any of them may end: none waits for another key's.
+  std::vector<ChildProcess> compilers;
+  for (int key = 0; key < kKeys; ++key) {
+    compilers.push_back(start(key));
+    REQUIRE(compilers.back().read_line() == "compiling");
+  }
+  CHECK(files_below(directory / "root/v1/leases").size() == kKeys);
+  std::vector<ChildProcess> waiters;
+  for (int key = 0; key < kKeys; ++key) {
+    waiters.push_back(start(key));
+  }
+  for (ChildProcess& compiler : compilers) {
+    compiler.release();
+  }
+  for (std::vector<ChildProcess>* group : {&compilers, &waiters}) {
+    for (int key = 0; key < kKeys; ++key) {
+      ChildProcess& child = (*group)[static_cast<std::size_t>(key)];
+      const Entry wanted = make_entry(static_cast<std::uint64_t>(key), 20000);
+      CHECK(child.read_line() == base::to_hex(base::sha256(wanted.code)));
+      CHECK(child.wait() == 0);
+    }
+  }
+  for (const auto& [key, count] : count_lines(directory / "witness")) {
+    INFO("key " << key);
+    CHECK(count == 1);
+  }
+  CHECK(leftovers_below(directory.path()).empty());
+}
+
 }  // namespace quantjit::cache
