@@ -8,6 +8,7 @@
 #include <quantjit/tensor.hpp>
 #include <quantjit/traits.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -66,6 +67,16 @@ struct ServiceStats {
   bool nvrtc_loaded = false;  ///< libnvrtc is mapped by this service
 };
 
+/// Counters of one device since construction. See `KernelService::device_stats`.
+struct DeviceStats {
+  std::uint64_t requests = 0;        ///< kernels asked for on it
+  std::uint64_t memory_hits = 0;     ///< of those, answered by a kernel that was loaded already
+  std::uint64_t loads = 0;           ///< kernels loaded on it
+  std::uint64_t load_failures = 0;   ///< attempts to load one that threw
+  std::uint64_t evictions = 0;       ///< kernels dropped by `KernelService::evict_memory`
+  std::uint64_t loaded_kernels = 0;  ///< in the memory tier now
+};
+
 /// Why a request hits or misses, for people. See `KernelService::explain`.
 struct Explanation {
   struct Difference {
@@ -87,6 +98,8 @@ struct Explanation {
 /// Turns trait descriptors into kernels. One compile per key among threads; results are kept in
 /// memory and on disk.
 ///
+/// One service serves all GPUs of the process, of one arch or of several.
+///
 /// Thread safety: all members may be called from any thread. No lock is held while compiling,
 /// loading or reading files. A service may be destroyed while its kernels are in use; they keep
 /// their libraries.
@@ -103,11 +116,14 @@ class QUANTJIT_API KernelService {
 
   /// The kernel for a device, compiled and loaded if need be. A repeated request costs one hash
   /// lookup.
-  /// @param device CUDA ordinal, or kCurrentDevice for the device of the current context (device 0
-  /// if there is none)
-  /// @param stream if it is capturing and the kernel is not loaded yet, the capture policy applies
-  /// The caller's current context is the same afterwards. Throws: InvalidArgument, NotImplemented,
-  /// CompileError, DriverError, SealedMiss, CaptureMiss.
+  /// @param device CUDA ordinal, or kCurrentDevice for the device of `stream`; where that is null
+  /// or a default-stream handle, for the device of the current context (device 0 if there is none)
+  /// @param stream if it is capturing and the kernel is not loaded yet, the capture policy applies;
+  /// a kernel that is not loaded yet is refused for a stream of another device (InvalidArgument)
+  /// Arch, math mode, code and attributes are those of that device, whichever is current: devices
+  /// of one arch share an image and its library, mixed archs have an image each. The caller's
+  /// current context is the same afterwards, also on errors. Throws: InvalidArgument,
+  /// NotImplemented, CompileError, DriverError, SealedMiss, CaptureMiss.
   Kernel get(const Descriptor& descriptor, int device = kCurrentDevice, Stream stream = nullptr);
   /// As above from a trait text.
   Kernel get(std::string_view descriptor, int device = kCurrentDevice, Stream stream = nullptr);
@@ -127,7 +143,19 @@ class QUANTJIT_API KernelService {
   /// already handed out stay.
   void reload_sources();
 
+  /// Drops a device's kernels from the memory tier and returns how many there were; the next
+  /// request loads them again, without compiling, from images that stay in host memory. Kernels in
+  /// use stay: code leaves the devices once no `Kernel` on any of them shares its image. Launched
+  /// work must have ended and graphs that captured a kernel must be done with before its last
+  /// `Kernel` goes, so keep one where that is not known. Touches no other device and needs no
+  /// context. Throws: InvalidArgument for a negative ordinal.
+  std::size_t evict_memory(int device);
+
+  /// Sums over all devices.
   [[nodiscard]] ServiceStats stats() const;
+  /// What concerns one device; all zero for one that was never asked for. (Ordinals of 64 and more
+  /// are counted as one.)
+  [[nodiscard]] DeviceStats device_stats(int device) const;
   [[nodiscard]] const ServiceOptions& options() const;
 
   struct Body;  ///< private state; defined inside the library

@@ -212,6 +212,20 @@ int device_of_stream(const DriverApi& api, CUstream_st* stream) {
   return device;
 }
 
+void require_stream_on(const DriverApi& api, CUstream_st* stream, int ordinal,
+                       std::string_view operands) {
+  if (is_default_stream(stream)) {
+    return;
+  }
+  const int device = device_of_stream(api, stream);
+  if (device != ordinal) {
+    throw InvalidArgument("stream", "of device " + std::to_string(device),
+                          std::string(operands) + " on device " + std::to_string(ordinal) +
+                              ", and " + describe_current_context(api) +
+                              "; pass a stream of device " + std::to_string(ordinal));
+  }
+}
+
 CUctx_st* context_of_stream(const DriverApi& api, CUstream_st* stream) {
   CUcontext context = nullptr;
   const auto query = [&] { return api.table().cuStreamGetCtx(stream, &context); };

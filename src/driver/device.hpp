@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace quantjit::driver {
 
@@ -69,6 +70,12 @@ CUctx_st* primary_context(const DriverApi& api, int ordinal);
 /// thread's current context. Throws: DriverError, also if that needs a current context and there is
 /// none.
 [[nodiscard]] int device_of_stream(const DriverApi& api, CUstream_st* stream);
+
+/// Refuses a stream of another device. Default streams fit any device, in whose context they are
+/// then used. `operands` says what is on the device, e.g. "the kernel and the tensors are". Throws:
+/// InvalidArgument that names the device of each and the current context, DriverError.
+void require_stream_on(const DriverApi& api, CUstream_st* stream, int ordinal,
+                       std::string_view operands);
 
 /// Context of a stream: one cheap driver call where a context is current, for comparing with a
 /// known context on every launch. Throws: DriverError.

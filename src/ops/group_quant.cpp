@@ -23,10 +23,9 @@ struct Sizes {
   std::int64_t num_groups = 0;
 };
 
-Sizes check_input(const PerTokenGroupQuant& traits, const NamedTensor& input, int device,
-                  ByteRange& range) {
+Sizes check_input(const PerTokenGroupQuant& traits, const NamedTensor& input, ByteRange& range) {
   const bool masked = traits.schedule == Schedule::kMasked;
-  range = require_shape(input, masked ? 3 : 2, device);
+  range = require_shape(input, masked ? 3 : 2);
   require_dtype(input, traits.in);
   const std::int64_t columns = input.view.size(-1);
   if (traits.silu && columns % 2 != 0) [[unlikely]] {
@@ -47,10 +46,10 @@ Sizes check_input(const PerTokenGroupQuant& traits, const NamedTensor& input, in
   return sizes;
 }
 
-ByteRange check_output_q(const PerTokenGroupQuant& traits, const NamedTensor& q, const Sizes& sizes,
-                         int device) {
+ByteRange check_output_q(const PerTokenGroupQuant& traits, const NamedTensor& q,
+                         const Sizes& sizes) {
   const bool masked = traits.schedule == Schedule::kMasked;
-  const ByteRange range = require_shape(q, masked ? 3 : 2, device);
+  const ByteRange range = require_shape(q, masked ? 3 : 2);
   require_dtype(q, traits.out);
   if (masked) {
     require_equal(q.name, "shape[0]", q.view.size(0), sizes.num_experts);
@@ -65,23 +64,23 @@ ByteRange check_output_q(const PerTokenGroupQuant& traits, const NamedTensor& q,
   return range;
 }
 
-ByteRange check_swizzled_scales(const NamedTensor& s, const Sizes& sizes, bool masked, int device) {
-  const ByteRange range = require_shape(s, masked ? 2 : 1, device);
+ByteRange check_swizzled_scales(const NamedTensor& s, const Sizes& sizes, bool masked) {
+  const ByteRange range = require_shape(s, masked ? 2 : 1);
   require_equal(s.name, masked ? "shape[1]" : "shape[0]", s.view.size(-1),
                 swizzled_bytes(sizes.num_tokens, sizes.num_groups));
   require_aligned_rows(s, 16);
   return range;
 }
 
-ByteRange check_output_s(const PerTokenGroupQuant& traits, const NamedTensor& s, const Sizes& sizes,
-                         int device) {
+ByteRange check_output_s(const PerTokenGroupQuant& traits, const NamedTensor& s,
+                         const Sizes& sizes) {
   const bool masked = traits.schedule == Schedule::kMasked;
   require_dtype(s, scale_dtype(traits.scale));
   ByteRange range;
   if (traits.layout == ScaleLayout::kSwizzle128x4) {
-    range = check_swizzled_scales(s, sizes, masked, device);
+    range = check_swizzled_scales(s, sizes, masked);
   } else {
-    range = require_shape(s, masked ? 3 : 2, device);
+    range = require_shape(s, masked ? 3 : 2);
     require_equal(s.name, masked ? "shape[1]" : "shape[0]", s.view.size(-2), sizes.num_tokens);
     require_equal(s.name, masked ? "shape[2]" : "shape[1]", s.view.size(-1),
                   scale_columns(traits.scale, sizes.num_groups));
@@ -110,14 +109,14 @@ ByteRange check_output_s(const PerTokenGroupQuant& traits, const NamedTensor& s,
 }
 
 ByteRange check_masked_m(const PerTokenGroupQuant& traits, const NamedTensor& mask,
-                         const Sizes& sizes, int device) {
+                         const Sizes& sizes) {
   if (traits.schedule == Schedule::kFlat) {
     if (mask.view.ndim != 0) [[unlikely]] {
       refuse(mask.name, "ndim", mask.view.ndim, "schedule=flat takes no masked_m");
     }
     return {};
   }
-  const ByteRange range = require_shape(mask, 1, device);
+  const ByteRange range = require_shape(mask, 1);
   if (mask.view.dtype != DType::kInt32 && mask.view.dtype != DType::kInt64) [[unlikely]] {
     refuse(mask.name, "dtype", to_string(mask.view.dtype), "it must be int32 or int64");
   }
@@ -133,16 +132,16 @@ ByteRange check_masked_m(const PerTokenGroupQuant& traits, const NamedTensor& ma
   return range;
 }
 
-Sizes check(const PerTokenGroupQuant& traits, const GroupQuantArgs& args, int device) {
+Sizes check(const PerTokenGroupQuant& traits, const GroupQuantArgs& args) {
   const NamedTensor input{args.input, "input"};
   const NamedTensor q{args.output_q, "output_q"};
   const NamedTensor s{args.output_s, "output_s"};
   const NamedTensor mask{args.masked_m, "masked_m"};
   ByteRange input_range;
-  const Sizes sizes = check_input(traits, input, device, input_range);
-  const ByteRange q_range = check_output_q(traits, q, sizes, device);
-  const ByteRange s_range = check_output_s(traits, s, sizes, device);
-  const ByteRange mask_range = check_masked_m(traits, mask, sizes, device);
+  const Sizes sizes = check_input(traits, input, input_range);
+  const ByteRange q_range = check_output_q(traits, q, sizes);
+  const ByteRange s_range = check_output_s(traits, s, sizes);
+  const ByteRange mask_range = check_masked_m(traits, mask, sizes);
   require_disjoint(q, q_range, input, input_range);
   require_disjoint(s, s_range, input, input_range);
   require_disjoint(q, q_range, s, s_range);
@@ -182,7 +181,12 @@ void per_token_group_quant(const Kernel& kernel, const GroupQuantArgs& args, Str
   if (traits == nullptr) [[unlikely]] {
     refuse_operation(loaded, "per_token_group_quant");
   }
-  const Sizes sizes = check(*traits, args, loaded.device->ordinal);
+  require_device(
+      loaded,
+      std::array{NamedTensor{args.input, "input"}, NamedTensor{args.output_q, "output_q"},
+                 NamedTensor{args.output_s, "output_s"}, NamedTensor{args.masked_m, "masked_m"}},
+      stream);
+  const Sizes sizes = check(*traits, args);
   if (sizes.num_experts == 0 || sizes.num_tokens == 0 || sizes.num_groups == 0) {
     return;
   }

@@ -7,16 +7,43 @@
 
 #include <quantjit/error.hpp>
 
-#include <optional>
+#include <algorithm>
 #include <string>
 
 namespace quantjit::ops {
 namespace {
 
-/// CU_STREAM_LEGACY and CU_STREAM_PER_THREAD are 1 and 2: like null, they belong to the current
-/// context.
-bool belongs_to_current_context(Stream stream) {
-  return reinterpret_cast<std::uintptr_t>(stream) <= 2;
+constexpr std::string_view kOperands = "the kernel and the tensors are";
+
+std::string describe_stream(const driver::DriverApi& api, Stream stream) noexcept {
+  if (driver::is_default_stream(stream)) {
+    return "the stream is a default stream";
+  }
+  try {
+    return "the stream is of device " + std::to_string(driver::device_of_stream(api, stream));
+  } catch (const Error&) {
+    return "the stream is unusable";
+  }
+}
+
+void launch_here(const detail::LoadedKernel& kernel, const LaunchShape& shape, const void* params,
+                 Stream stream) {
+  const driver::LaunchConfig config{.grid = {shape.grid.x, shape.grid.y, shape.grid.z},
+                                    .block = {shape.block.x, shape.block.y, shape.block.z},
+                                    .dynamic_shared_bytes = shape.shared_bytes,
+                                    .stream = stream,
+                                    .programmatic = kernel.programmatic[shape.entry]};
+  void* arguments[] = {const_cast<void*>(params)};  // the driver only reads through it
+  require_stream_device(kernel, stream);
+  driver::launch(*kernel.api, kernel.entries[shape.entry], config, arguments);
+}
+
+/// On a thread whose current context is not the device's primary one, or that has none.
+[[gnu::noinline]] void launch_elsewhere(const detail::LoadedKernel& kernel,
+                                        const LaunchShape& shape, const void* params,
+                                        Stream stream) {
+  const driver::ContextGuard guard(*kernel.api, kernel.device->ordinal);
+  launch_here(kernel, shape, params, stream);
 }
 
 }  // namespace
@@ -33,37 +60,41 @@ void refuse_operation(const detail::LoadedKernel& kernel, std::string_view wante
                         "this operation needs a kernel of " + std::string(wanted));
 }
 
+void refuse_devices(const detail::LoadedKernel& kernel, std::span<const NamedTensor> tensors,
+                    Stream stream) {
+  const int ordinal = kernel.device->ordinal;
+  const auto other =
+      std::find_if(tensors.begin(), tensors.end(), [ordinal](const NamedTensor& tensor) {
+        return tensor.view.ndim != 0 && tensor.view.device != ordinal;
+      });
+  std::string rule = "the kernel is loaded on device " + std::to_string(ordinal);
+  if (kernel.api != nullptr) {
+    rule += ", " + describe_stream(*kernel.api, stream) + " and " +
+            driver::describe_current_context(*kernel.api);
+  }
+  refuse(other->name, "device", other->view.device,
+         rule + "; kernel, tensors and stream must be of one device");
+}
+
 void require_stream_device(const detail::LoadedKernel& kernel, Stream stream) {
-  if (belongs_to_current_context(stream)) {
-    return;
-  }
   // Mostly the primary context, and then one call tells; PyTorch's streams live there too.
-  if (driver::context_of_stream(*kernel.api, stream) == kernel.primary_context) [[likely]] {
+  if (driver::is_default_stream(stream) ||
+      driver::context_of_stream(*kernel.api, stream) == kernel.primary_context) [[likely]] {
     return;
   }
-  const int device = driver::device_of_stream(*kernel.api, stream);
-  if (device != kernel.device->ordinal) [[unlikely]] {
-    throw InvalidArgument(
-        "stream", "on device " + std::to_string(device),
-        "the kernel and the tensors are on device " + std::to_string(kernel.device->ordinal));
-  }
+  driver::require_stream_on(*kernel.api, stream, kernel.device->ordinal, kOperands);
 }
 
 void launch_entry(const detail::LoadedKernel& kernel, const LaunchShape& shape, const void* params,
                   Stream stream) {
-  const driver::DriverApi& api = *kernel.api;
-  const driver::LaunchConfig config{.grid = {shape.grid.x, shape.grid.y, shape.grid.z},
-                                    .block = {shape.block.x, shape.block.y, shape.block.z},
-                                    .dynamic_shared_bytes = shape.shared_bytes,
-                                    .stream = stream,
-                                    .programmatic = kernel.programmatic[shape.entry]};
-  void* arguments[] = {const_cast<void*>(params)};  // the driver only reads through it
-  if (belongs_to_current_context(stream) && driver::current_device(api) != kernel.device->ordinal) {
-    const driver::ContextGuard guard(api, kernel.device->ordinal);
-    driver::launch(api, kernel.entries[shape.entry], config, arguments);
-    return;
+  if (kernel.api->forked()) [[unlikely]] {
+    kernel.api->initialize();  // throws and says why
   }
-  driver::launch(api, kernel.entries[shape.entry], config, arguments);
+  if (driver::current_context(*kernel.api) == kernel.primary_context) [[likely]] {
+    launch_here(kernel, shape, params, stream);
+  } else {
+    launch_elsewhere(kernel, shape, params, stream);
+  }
 }
 
 }  // namespace quantjit::ops

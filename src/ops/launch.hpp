@@ -2,9 +2,12 @@
 #pragma once
 
 #include "src/ops/geometry.hpp"
+#include "src/ops/tensor_check.hpp"
 #include "src/service/loaded_kernel.hpp"
 
 #include <quantjit/kernel.hpp>
+
+#include <span>
 
 namespace quantjit::ops {
 
@@ -17,11 +20,31 @@ namespace quantjit::ops {
   return {kernel.image->info.arch, kernel.device->sm_count};
 }
 
+/// Throws InvalidArgument that names the devices of kernel, tensors, stream and current context.
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_devices(const detail::LoadedKernel& kernel,
+                                                           std::span<const NamedTensor> tensors,
+                                                           Stream stream);
+
+/// Refuses tensors of another device than the kernel's. A tensor without dimensions is one that is
+/// not given.
+inline void require_device(const detail::LoadedKernel& kernel, std::span<const NamedTensor> tensors,
+                           Stream stream) {
+  bool differs = false;
+  for (const NamedTensor& tensor : tensors) {
+    differs |= tensor.view.device != kernel.device->ordinal && tensor.view.ndim != 0;
+  }
+  if (differs) [[unlikely]] {
+    refuse_devices(kernel, tensors, stream);
+  }
+}
+
 /// Refuses a stream of another device than the kernel's. Streams of the current context (null and
 /// the default-stream handles) fit any device: the launch makes the right context current.
 void require_stream_device(const detail::LoadedKernel& kernel, Stream stream);
 
-/// Launches one entry point. Throws: DriverError.
+/// Launches one entry point on a stream of the kernel's device, in a context of that device; the
+/// caller's is current again afterwards. Throws: InvalidArgument for a stream of another device,
+/// DriverError.
 void launch_entry(const detail::LoadedKernel& kernel, const LaunchShape& shape, const void* params,
                   Stream stream);
 

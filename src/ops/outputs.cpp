@@ -2,6 +2,7 @@
 // Outputs that do not exist yet: their shapes, and device memory for them.
 #include "src/driver/device.hpp"
 #include "src/driver/stream_memory.hpp"
+#include "src/ops/launch.hpp"
 #include "src/ops/scale_shape.hpp"
 #include "src/ops/tensor_check.hpp"
 #include "src/service/body.hpp"
@@ -57,7 +58,7 @@ TensorSpec scale_spec(const PerTokenGroupQuant& traits, bool masked, std::int64_
 OutputSpecs group_specs(const PerTokenGroupQuant& traits, const TensorView& input) {
   const bool masked = traits.schedule == Schedule::kMasked;
   const ops::NamedTensor named{input, "input"};
-  ops::require_shape(named, masked ? 3 : 2, input.device, ops::Memory::kNotNeeded);
+  ops::require_shape(named, masked ? 3 : 2, ops::Memory::kNotNeeded);
   ops::require_dtype(named, traits.in);
   const std::int64_t factor = traits.silu ? 2 : 1;
   const std::int64_t columns = input.size(-1);
@@ -74,7 +75,7 @@ OutputSpecs group_specs(const PerTokenGroupQuant& traits, const TensorView& inpu
 
 OutputSpecs token_specs(const PerTokenQuant& traits, const TensorView& input) {
   const ops::NamedTensor named{input, "input"};
-  ops::require_shape(named, 2, input.device, ops::Memory::kNotNeeded);
+  ops::require_shape(named, 2, ops::Memory::kNotNeeded);
   ops::require_dtype(named, traits.in);
   return {contiguous_spec(traits.out, false, 1, input.size(0), input.size(1)),
           contiguous_spec(DType::kF32, false, 1, input.size(0), 1)};
@@ -130,6 +131,7 @@ QuantizedTensors per_token_group_quant(KernelService& service, const Descriptor&
   }
   const OutputSpecs specs = output_specs(descriptor.traits, input);
   const Kernel kernel = service.get(descriptor, input.device, stream);
+  ops::require_stream_device(*kernel.state(), stream);
   QuantizedTensors outputs{DeviceTensor(service, specs.q, input.device, stream),
                            DeviceTensor(service, specs.s, input.device, stream)};
   per_token_group_quant(kernel,
@@ -150,6 +152,7 @@ QuantizedTensors per_token_quant(KernelService& service, const Descriptor& descr
   }
   const OutputSpecs specs = output_specs(descriptor.traits, input);
   const Kernel kernel = service.get(descriptor, input.device, stream);
+  ops::require_stream_device(*kernel.state(), stream);
   QuantizedTensors outputs{DeviceTensor(service, specs.q, input.device, stream),
                            DeviceTensor(service, specs.s, input.device, stream)};
   per_token_quant(

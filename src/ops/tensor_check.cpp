@@ -76,10 +76,9 @@ void refuse_unless(std::string_view tensor, std::string_view field, std::int64_t
   refuse(tensor, field, value, "it must be " + std::to_string(expected));
 }
 
-ByteRange require_shape(const NamedTensor& tensor, int ndim, int device, Memory memory) {
+ByteRange require_shape(const NamedTensor& tensor, int ndim, Memory memory) {
   const TensorView& view = tensor.view;
   require_equal(tensor.name, "ndim", view.ndim, ndim);
-  require_equal(tensor.name, "device", view.device, device);
   std::int64_t last = 0;
   bool empty = false;
   for (int i = 0; i < ndim; ++i) {

@@ -43,10 +43,9 @@ struct ByteRange {
   std::uint64_t end = 0;
 };
 
-/// Number of dimensions, no negative size, no negative stride, an extent that fits 63 bits, the
-/// device, and an address where there are elements. Returns the addresses that the tensor reaches.
-ByteRange require_shape(const NamedTensor& tensor, int ndim, int device,
-                        Memory memory = Memory::kNeeded);
+/// Number of dimensions, no negative size, no negative stride, an extent that fits 63 bits, and an
+/// address where there are elements. Returns the addresses that the tensor reaches.
+ByteRange require_shape(const NamedTensor& tensor, int ndim, Memory memory = Memory::kNeeded);
 void require_dtype(const NamedTensor& tensor, DType dtype);
 /// Base address and the byte strides of all but the last dimension are multiples of `bytes`; the
 /// last stride is 1. Strides of dimensions of size 1 are not looked at.

@@ -33,11 +33,11 @@ void require_address(const NamedTensor& tensor, std::uint64_t alignment) {
   }
 }
 
-ByteRange check_scales(const NamedTensor& s, std::int64_t num_tokens, int device) {
+ByteRange check_scales(const NamedTensor& s, std::int64_t num_tokens) {
   if (s.view.ndim != 1 && s.view.ndim != 2) [[unlikely]] {
     refuse(s.name, "ndim", s.view.ndim, "it must be [rows] or [rows, 1]");
   }
-  const ByteRange range = require_shape(s, s.view.ndim, device);
+  const ByteRange range = require_shape(s, s.view.ndim);
   require_dtype(s, DType::kF32);
   if (s.view.ndim == 2) {
     require_equal(s.name, "shape[1]", s.view.size(1), 1);
@@ -51,11 +51,11 @@ ByteRange check_scales(const NamedTensor& s, std::int64_t num_tokens, int device
   return range;
 }
 
-void check(const PerTokenQuant& traits, const TokenQuantArgs& args, int device) {
+void check(const PerTokenQuant& traits, const TokenQuantArgs& args) {
   const NamedTensor input{args.input, "input"};
   const NamedTensor q{args.output_q, "output_q"};
   const NamedTensor s{args.output_s, "output_s"};
-  const ByteRange input_range = require_shape(input, 2, device);
+  const ByteRange input_range = require_shape(input, 2);
   require_dtype(input, traits.in);
   const std::int64_t num_tokens = input.view.size(0);
   const std::int64_t hidden = input.view.size(1);
@@ -66,7 +66,7 @@ void check(const PerTokenQuant& traits, const TokenQuantArgs& args, int device) 
     refuse("input", "shape[1]", hidden, "the hidden size must be positive and divisible by 4");
   }
   require_contiguous(input);
-  const ByteRange q_range = require_shape(q, 2, device);
+  const ByteRange q_range = require_shape(q, 2);
   require_dtype(q, traits.out);
   require_equal("output_q", "shape[1]", q.view.size(1), hidden);
   if (q.view.size(0) < num_tokens) [[unlikely]] {
@@ -79,7 +79,7 @@ void check(const PerTokenQuant& traits, const TokenQuantArgs& args, int device) 
   const bool wide = traits.in == DType::kF32 || hidden % 8 == 0;
   require_address(input, wide ? 16 : 8);
   require_address(q, traits.in == DType::kF32 || hidden % 8 != 0 ? 4 : 8);
-  const ByteRange s_range = check_scales(s, num_tokens, device);
+  const ByteRange s_range = check_scales(s, num_tokens);
   require_disjoint(q, q_range, input, input_range);
   require_disjoint(s, s_range, input, input_range);
   require_disjoint(q, q_range, s, s_range);
@@ -93,7 +93,12 @@ void per_token_quant(const Kernel& kernel, const TokenQuantArgs& args, Stream st
   if (traits == nullptr) [[unlikely]] {
     refuse_operation(loaded, "per_token_quant");
   }
-  check(*traits, args, loaded.device->ordinal);
+  require_device(
+      loaded,
+      std::array{NamedTensor{args.input, "input"}, NamedTensor{args.output_q, "output_q"},
+                 NamedTensor{args.output_s, "output_s"}},
+      stream);
+  check(*traits, args);
   const std::int64_t hidden = args.input.size(1);
   const TokenQuantLaunch launch = plan(*traits,
                                        {.input = args.input.data,

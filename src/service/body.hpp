@@ -12,7 +12,10 @@
 
 #include <quantjit/service.hpp>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -47,6 +50,19 @@ struct LoadedKeyHash {
   }
 };
 
+/// Most devices that are counted apart; more are counted as one.
+inline constexpr std::size_t kCountedDevices = 64;
+
+/// What concerns the kernels of one device. On a cache line of its own, since every request counts.
+struct alignas(64) DeviceCounters {
+  std::atomic<std::uint64_t> requests{0};
+  std::atomic<std::uint64_t> memory_hits{0};
+  std::atomic<std::uint64_t> loads{0};
+  std::atomic<std::uint64_t> load_failures{0};
+  std::atomic<std::uint64_t> evictions{0};
+};
+
+/// `requests` and `memory_hits` are of images; those of kernels are counted by device.
 struct Counters {
   std::atomic<std::uint64_t> requests{0};
   std::atomic<std::uint64_t> memory_hits{0};
@@ -54,10 +70,18 @@ struct Counters {
   std::atomic<std::uint64_t> compiles{0};
   std::atomic<std::uint64_t> compile_failures{0};
   std::atomic<std::uint64_t> waits{0};
-  std::atomic<std::uint64_t> loads{0};
   std::atomic<std::uint64_t> rejected_entries{0};
   std::atomic<std::uint64_t> publish_failures{0};
+  std::array<DeviceCounters, kCountedDevices> devices;
+
+  [[nodiscard]] DeviceCounters& of(int device) {
+    return devices[std::min(static_cast<std::size_t>(static_cast<unsigned>(device)),
+                            kCountedDevices - 1)];
+  }
 };
+
+/// Totals of all devices, `loaded_kernels` left out.
+[[nodiscard]] DeviceStats sum_over_devices(const Counters& counters);
 
 /// An image and the tier that it came from.
 struct Fetched {
@@ -89,21 +113,29 @@ struct KernelService::Body {
   service::ImagePointer lookup(const service::Request& request);
   /// Compiles, looking in no tier. Throws: CompileError.
   service::ImagePointer compile(const service::Request& request);
+  /// Device of a request that names none: that of the stream, or the current one for a default
+  /// stream. Throws: DriverError.
+  int device_for(Stream stream);
   /// Loads on a device after whatever compile it takes; the memory tier has missed.
   Kernel load(const Descriptor& descriptor, int device, Stream stream);
 
-  std::shared_mutex loaded_mutex;  // guards loaded
+  std::shared_mutex loaded_mutex;  // guards loaded and loaded_generation
   std::unordered_map<service::LoadedKey, Kernel, service::LoadedKeyHash> loaded;
+  std::uint64_t loaded_generation = 0;  // guarded by loaded_mutex; grows when the sources change
 
   std::shared_mutex images_mutex;                                 // guards images
   std::unordered_map<std::string, service::ImagePointer> images;  // by request id
 
   void reload();
+  /// Forgets libraries whose last kernel is gone.
+  void forget_unloaded_libraries();
 
  private:
   service::Fetched fetch_cold(const service::Request& request, service::ImagePointer stored);
   /// Path of the entry; empty if none could be written.
   std::string publish(const service::Request& request, const detail::ImageState& image);
+  Kernel load_and_remember(const service::LoadedKey& key, const Descriptor& descriptor,
+                           const driver::DriverApi& api);
   Kernel load_on_device(const Descriptor& descriptor, const driver::DriverApi& api, int device);
   service::Fetched fetch_for_device(const Descriptor& descriptor, const driver::DriverApi& api,
                                     const Arch& arch);

@@ -30,6 +30,7 @@ void KernelService::Body::reload() {
   {
     const std::unique_lock lock(loaded_mutex);
     loaded.clear();
+    ++loaded_generation;
   }
   const std::unique_lock lock(images_mutex);
   images.clear();

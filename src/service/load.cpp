@@ -27,7 +27,10 @@ const driver::DriverApi& KernelService::Body::driver() {
 Kernel KernelService::Body::load(const Descriptor& descriptor, int device, Stream stream) {
   validate(descriptor.traits);
   const driver::DriverApi& api = driver();
-  api.initialize();  // also refuses to go on in a forked child
+  // Everything below happens in a context of the device: some calls look at the current one. Also
+  // refuses to go on in a forked child.
+  const driver::ContextGuard context(api, device);
+  driver::require_stream_on(api, stream, device, "the kernel is asked for");
   std::optional<driver::RelaxedCaptureGuard> relaxed;
   if (stream != nullptr && capture_state(api, stream) != driver::CaptureState::kNone) {
     if (options.capture_policy == CapturePolicy::kError) {
@@ -41,19 +44,36 @@ Kernel KernelService::Body::load(const Descriptor& descriptor, int device, Strea
   }
   const service::LoadedKey key{pack(descriptor.traits), device, descriptor.math};
   return kernel_flights_.run(
-      key,
-      [&] {
-        {
-          const std::shared_lock lock(loaded_mutex);
-          if (const auto found = loaded.find(key); found != loaded.end()) {
-            return found->second;
-          }
-        }
-        Kernel kernel = load_on_device(descriptor, api, device);
-        const std::unique_lock lock(loaded_mutex);
-        return loaded.try_emplace(key, std::move(kernel)).first->second;
-      },
+      key, [&] { return load_and_remember(key, descriptor, api); },
       [&] { counters.waits.fetch_add(1, std::memory_order_relaxed); });
+}
+
+Kernel KernelService::Body::load_and_remember(const service::LoadedKey& key,
+                                              const Descriptor& descriptor,
+                                              const driver::DriverApi& api) {
+  service::DeviceCounters& counted = counters.of(key.device);
+  std::uint64_t generation = 0;
+  {
+    // Another thread's flight may have ended between this thread's look and its own flight.
+    const std::shared_lock lock(loaded_mutex);
+    if (const auto found = loaded.find(key); found != loaded.end()) {
+      return found->second;
+    }
+    generation = loaded_generation;
+  }
+  try {
+    Kernel kernel = load_on_device(descriptor, api, key.device);
+    counted.loads.fetch_add(1, std::memory_order_relaxed);
+    const std::unique_lock lock(loaded_mutex);
+    if (generation != loaded_generation) {
+      return kernel;  // from sources that were replaced meanwhile: for this caller, not for later
+                      // ones
+    }
+    return loaded.try_emplace(key, std::move(kernel)).first->second;
+  } catch (const Error&) {
+    counted.load_failures.fetch_add(1, std::memory_order_relaxed);
+    throw;
+  }
 }
 
 Fetched KernelService::Body::fetch_for_device(const Descriptor& descriptor,
@@ -152,7 +172,6 @@ Kernel KernelService::Body::load_on_device(const Descriptor& descriptor,
                      "launched without programmatic dependent launch");
     }
   }
-  counters.loads.fetch_add(1, std::memory_order_relaxed);
   return Kernel(std::move(state));
 }
 

@@ -45,26 +45,6 @@ KernelService::~KernelService() = default;
 KernelService::KernelService(KernelService&&) noexcept = default;
 KernelService& KernelService::operator=(KernelService&&) noexcept = default;
 
-Kernel KernelService::get(const Descriptor& descriptor, int device, Stream stream) {
-  Body& body = *body_;
-  body.counters.requests.fetch_add(1, std::memory_order_relaxed);
-  const int ordinal =
-      device != kCurrentDevice ? device : driver::current_device(body.driver()).value_or(0);
-  {
-    const std::shared_lock lock(body.loaded_mutex);
-    const auto found = body.loaded.find({pack(descriptor.traits), ordinal, descriptor.math});
-    if (found != body.loaded.end()) {
-      body.counters.memory_hits.fetch_add(1, std::memory_order_relaxed);
-      return found->second;
-    }
-  }
-  return body.load(descriptor, ordinal, stream);
-}
-
-Kernel KernelService::get(std::string_view descriptor, int device, Stream stream) {
-  return get(parse_descriptor(descriptor), device, stream);
-}
-
 Image KernelService::get_image(const Descriptor& descriptor, const Arch& arch,
                                ImageSource* source) {
   body_->counters.requests.fetch_add(1, std::memory_order_relaxed);
@@ -92,13 +72,14 @@ ServiceStats KernelService::stats() const {
   const auto read = [](const std::atomic<std::uint64_t>& counter) {
     return counter.load(std::memory_order_relaxed);
   };
-  return {.requests = read(counters.requests),
-          .memory_hits = read(counters.memory_hits),
+  const DeviceStats kernels = service::sum_over_devices(counters);
+  return {.requests = read(counters.requests) + kernels.requests,
+          .memory_hits = read(counters.memory_hits) + kernels.memory_hits,
           .disk_hits = read(counters.disk_hits),
           .compiles = read(counters.compiles),
           .compile_failures = read(counters.compile_failures),
           .waits = read(counters.waits),
-          .loads = read(counters.loads),
+          .loads = kernels.loads,
           .rejected_entries = read(counters.rejected_entries),
           .publish_failures = read(counters.publish_failures),
           .nvrtc_loaded = body_->toolchain.is_loaded()};

@@ -20,7 +20,7 @@ TensorView bf16(std::initializer_list<std::int64_t> shape) {
 }
 
 void disjoint(const ops::NamedTensor& a, const ops::NamedTensor& b) {
-  ops::require_disjoint(a, ops::require_shape(a, 2, 0), b, ops::require_shape(b, 2, 0));
+  ops::require_disjoint(a, ops::require_shape(a, 2), b, ops::require_shape(b, 2));
 }
 
 }  // namespace

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels by device: requests, counters, eviction.
+#include "src/driver/device.hpp"
+#include "src/service/body.hpp"
+
+#include <quantjit/error.hpp>
+#include <quantjit/service.hpp>
+
+namespace quantjit {
+namespace {
+
+DeviceStats read(const service::DeviceCounters& counters) {
+  const auto load = [](const std::atomic<std::uint64_t>& counter) {
+    return counter.load(std::memory_order_relaxed);
+  };
+  return {.requests = load(counters.requests),
+          .memory_hits = load(counters.memory_hits),
+          .loads = load(counters.loads),
+          .load_failures = load(counters.load_failures),
+          .evictions = load(counters.evictions)};
+}
+
+}  // namespace
+
+namespace service {
+
+DeviceStats sum_over_devices(const Counters& counters) {
+  DeviceStats sum;
+  for (const DeviceCounters& device : counters.devices) {
+    const DeviceStats one = read(device);
+    sum.requests += one.requests;
+    sum.memory_hits += one.memory_hits;
+    sum.loads += one.loads;
+    sum.load_failures += one.load_failures;
+    sum.evictions += one.evictions;
+  }
+  return sum;
+}
+
+}  // namespace service
+
+int KernelService::Body::device_for(Stream stream) {
+  const driver::DriverApi& api = driver();
+  return driver::is_default_stream(stream) ? driver::current_device(api).value_or(0)
+                                           : driver::device_of_stream(api, stream);
+}
+
+Kernel KernelService::get(const Descriptor& descriptor, int device, Stream stream) {
+  Body& body = *body_;
+  const int ordinal = device != kCurrentDevice ? device : body.device_for(stream);
+  service::DeviceCounters& counted = body.counters.of(ordinal);
+  counted.requests.fetch_add(1, std::memory_order_relaxed);
+  {
+    const std::shared_lock lock(body.loaded_mutex);
+    const auto found = body.loaded.find({pack(descriptor.traits), ordinal, descriptor.math});
+    if (found != body.loaded.end()) {
+      counted.memory_hits.fetch_add(1, std::memory_order_relaxed);
+      return found->second;
+    }
+  }
+  return body.load(descriptor, ordinal, stream);
+}
+
+Kernel KernelService::get(std::string_view descriptor, int device, Stream stream) {
+  return get(parse_descriptor(descriptor), device, stream);
+}
+
+std::size_t KernelService::evict_memory(int device) {
+  if (device < 0) {
+    throw InvalidArgument("device", std::to_string(device),
+                          "it must be the ordinal of the device whose kernels are dropped");
+  }
+  std::vector<Kernel> dropped;  // emptied outside the lock: the last handle unloads its library
+  {
+    const std::unique_lock lock(body_->loaded_mutex);
+    for (auto entry = body_->loaded.begin(); entry != body_->loaded.end();) {
+      if (entry->first.device == device) {
+        dropped.push_back(std::move(entry->second));
+        entry = body_->loaded.erase(entry);
+      } else {
+        ++entry;
+      }
+    }
+  }
+  const std::size_t count = dropped.size();
+  body_->counters.of(device).evictions.fetch_add(count, std::memory_order_relaxed);
+  dropped.clear();
+  body_->forget_unloaded_libraries();
+  return count;
+}
+
+void KernelService::Body::forget_unloaded_libraries() {
+  const std::lock_guard lock(libraries_mutex_);
+  std::erase_if(libraries_, [](const auto& entry) { return entry.second.expired(); });
+}
+
+DeviceStats KernelService::device_stats(int device) const {
+  DeviceStats stats = read(body_->counters.of(device));
+  const std::shared_lock lock(body_->loaded_mutex);
+  for (const auto& [key, kernel] : body_->loaded) {
+    stats.loaded_kernels += key.device == device ? 1 : 0;
+  }
+  return stats;
+}
+
+}  // namespace quantjit
