@@ -13,6 +13,12 @@ add_executable(cache_worker
   ../support/cache_worker.cpp ../support/cache_fixture.cpp ../support/fault_file_system.cpp)
 target_link_libraries(cache_worker PRIVATE quantjit_warnings quantjit_test_base)
 
+# What the store costs; run by hand (cache/README.md).
+add_executable(cache_overhead
+  ../bench/cache_overhead.cpp ../support/cache_fixture.cpp ../support/child_process.cpp)
+target_link_libraries(cache_overhead PRIVATE quantjit_warnings quantjit_test_base)
+add_dependencies(cache_overhead cache_worker)
+
 # Preloaded into it, so that system calls answer as network file systems do.
 add_library(quantjit_nfs_shim MODULE ../support/nfs_shim.cpp)
 target_link_libraries(quantjit_nfs_shim PRIVATE quantjit_warnings ${CMAKE_DL_LIBS})
