@@ -9,6 +9,8 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <string>
+#include <vector>
 
 using namespace quantjit;
 using sim::bits_of;
@@ -16,8 +18,8 @@ using sim::float_of;
 
 namespace {
 
-std::vector<char> golden(const char* name) {
-  std::ifstream file(std::string(QUANTJIT_GOLDEN_DIR) + "/" + name, std::ios::binary);
+std::vector<char> content_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
@@ -32,7 +34,7 @@ float reciprocal(float x) {
 }  // namespace
 
 TEST_CASE("Approximations: rcp.approx.ftz follows the recorded table over all mantissas", "[sim]") {
-  const std::vector<char> table = golden("sm90_rcp_approx_delta.2bit");
+  const std::vector<char> table = content_of(QUANTJIT_TABLE_DIR "/sm90_rcp_approx_delta.2bit");
   REQUIRE(table.size() == 1U << 21);
   std::size_t counts[4] = {};
   std::size_t wrong = 0;
@@ -70,7 +72,7 @@ TEST_CASE("Approximations: rcp.approx at the ends of the range", "[sim]") {
 }
 
 TEST_CASE("Approximations: recorded quotients under fast math", "[sim]") {
-  const std::vector<char> bytes = golden("sm90_reciprocals.f32");
+  const std::vector<char> bytes = content_of(QUANTJIT_GOLDEN_DIR "/sm90_reciprocals.f32");
   REQUIRE(bytes.size() == 1024 * 6 * 4);
   constexpr auto kMul = &sim::mul_f32<sim::Round::kNearest, true, false>;
   std::size_t wrong = 0;
