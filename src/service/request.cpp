@@ -8,13 +8,6 @@
 #include <utility>
 
 namespace quantjit::service {
-namespace {
-
-// Raised whenever the meaning of a field or of an entry's metadata changes.
-constexpr std::string_view kSchema = "1";
-
-}  // namespace
-
 void append_key_field(std::string& text, std::string_view label, std::string_view value) {
   text += label;
   text += ' ';
@@ -62,12 +55,18 @@ Request make_request(const Descriptor& descriptor, const Arch& arch, MathMode pr
   request.specialization = specialize(request.traits, request.math, arch);
   request.closure = request.sources->closure(request.specialization.source);
 
-  std::string& text = request.key_text;
-  append_key_field(text, "schema", kSchema);
+  request.key_text = make_key_text(request);
+  request.id = base::to_hex(base::sha256(request.key_text));
+  return request;
+}
+
+std::string make_key_text(const Request& request, std::string_view schema) {
+  std::string text;
+  append_key_field(text, "schema", schema);
   append_key_field(text, "traits", request.traits_text);
   append_key_field(text, "math", to_string(request.math));
-  append_key_field(text, "arch", arch.to_string());
-  append_key_field(text, "code", to_string(code));
+  append_key_field(text, "arch", request.arch.to_string());
+  append_key_field(text, "code", to_string(request.code));
   for (const std::string& option : request.specialization.options) {
     append_key_field(text, "option", option);
   }
@@ -77,8 +76,7 @@ Request make_request(const Descriptor& descriptor, const Arch& arch, MathMode pr
   for (const SourceFile* const file : request.closure) {
     append_key_field(text, "source", file->path + " sha256=" + file->sha256);
   }
-  request.id = base::to_hex(base::sha256(text));
-  return request;
+  return text;
 }
 
 }  // namespace quantjit::service

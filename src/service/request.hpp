@@ -31,6 +31,14 @@ struct Request {
   std::string id;        ///< SHA-256 of key_text, 64 hexadecimal digits
 };
 
+/// Version of what a key says: raised whenever the meaning of a field or of an entry's metadata
+/// changes.
+inline constexpr std::string_view kKeySchema = "1";
+
+/// The key text of a request, from all of its other members.
+[[nodiscard]] std::string make_key_text(const Request& request,
+                                        std::string_view schema = kKeySchema);
+
 /// Resolves and keys a request, which keeps the sources.
 /// Throws: InvalidArgument, NotImplemented, CompileError (unreadable sources).
 [[nodiscard]] Request make_request(const Descriptor& descriptor, const Arch& arch,

@@ -71,4 +71,19 @@ inline std::string note(std::string_view name, std::uint32_t type, std::string_v
   return text;
 }
 
+/// An image with one segment of notes, behind a segment of another kind.
+inline std::vector<std::byte> image_with_segment(const std::string& notes,
+                                                 std::uint64_t alignment = 4) {
+  ElfImage image;
+  Elf64_Phdr segment{};
+  segment.p_type = PT_NOTE;
+  segment.p_offset = image.append(notes.data(), notes.size());
+  segment.p_filesz = notes.size();
+  segment.p_align = alignment;
+  Elf64_Phdr other{};
+  other.p_type = PT_LOAD;
+  image.set_segments({other, segment});
+  return image.bytes();
+}
+
 }  // namespace quantjit::test

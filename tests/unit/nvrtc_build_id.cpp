@@ -16,6 +16,7 @@ using nvrtc::gnu_build_id;
 using nvrtc::IdentityCache;
 using nvrtc::IdentitySource;
 using quantjit::test::ElfImage;
+using quantjit::test::image_with_segment;
 using quantjit::test::note;
 using quantjit::test::TemporaryDirectory;
 
@@ -24,19 +25,6 @@ namespace {
 constexpr std::string_view kId(
     "\x01\x23\x45\x67\x89\xab\xcd\xef\x10\x32\x54\x76\x98\xba\xdc\xfe\x00\xff\x80\x7f", 20);
 constexpr const char* kIdHex = "0123456789abcdef1032547698badcfe00ff807f";
-
-std::vector<std::byte> image_with_segment(const std::string& notes, std::uint64_t alignment = 4) {
-  ElfImage image;
-  Elf64_Phdr segment{};
-  segment.p_type = PT_NOTE;
-  segment.p_offset = image.append(notes.data(), notes.size());
-  segment.p_filesz = notes.size();
-  segment.p_align = alignment;
-  Elf64_Phdr other{};
-  other.p_type = PT_LOAD;
-  image.set_segments({other, segment});
-  return image.bytes();
-}
 
 std::vector<std::byte> image_with_section(const std::string& notes) {
   ElfImage image;

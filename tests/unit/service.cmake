@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-list(APPEND quantjit_unit_sources service_request.cpp service_single_flight.cpp service_sources.cpp)
+list(APPEND quantjit_unit_sources service_key.cpp service_request.cpp service_single_flight.cpp service_sources.cpp)
