@@ -4,6 +4,7 @@
 
 #include <quantjit/arch.hpp>
 #include <quantjit/export.hpp>
+#include <quantjit/geometry.hpp>
 #include <quantjit/kernel.hpp>
 #include <quantjit/tensor.hpp>
 #include <quantjit/traits.hpp>
@@ -12,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,6 +47,8 @@ struct ServiceOptions {
   MathMode math = MathMode::kAuto;         ///< for descriptors that do not name a mode themselves
   CodeKind code = CodeKind::kAuto;
   CapturePolicy capture_policy = CapturePolicy::kError;
+  /// Launch geometry in place of the tuned or the built-in table, for the kernels that it names.
+  std::vector<GeometryRule> geometry;
   bool jit = true;  ///< false: never compile; a miss is SealedMiss
 
   /// Defaults overridden by the QUANTJIT_* variables. Reads the environment; call it before threads
@@ -138,6 +142,15 @@ class QUANTJIT_API KernelService {
   /// Looks without compiling or loading: key, hit or miss, and for a miss the nearest entry's
   /// differing fields.
   Explanation explain(const Descriptor& descriptor, const Arch& arch);
+
+  /// The geometry table that kernels loaded on a device launch with. Throws: DriverError,
+  /// InvalidArgument.
+  [[nodiscard]] Geometry geometry(int device = kCurrentDevice);
+  /// Stores a table beside the cubins for all GPUs of the device's model; it holds for every
+  /// service with this cache that has not looked yet, and for kernels that this one loads from now
+  /// on. Returns the path of the entry, empty if no cache root takes writes. Throws:
+  /// InvalidArgument for a table that is not valid, DriverError.
+  std::string store_geometry(int device, std::span<const GeometryRule> rules);
 
   /// Reads the kernel sources again (QUANTJIT_KERNEL_DIR) and drops the memory tier; kernels
   /// already handed out stay.

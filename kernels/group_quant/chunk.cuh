@@ -78,9 +78,8 @@ QUANTJIT_DEVICE void prepare_chunk(const GroupQuantParams& p, ChunkPlace& place)
   keep(place.num_groups);
 }
 
-/// Called by whole warps; the lanes of a group are live together. With kTrigger the kernel's
-/// dependents start once the loads are issued.
-template <class T, bool kTrigger>
+/// Called by whole warps; the lanes of a group are live together.
+template <class T>
 QUANTJIT_DEVICE void quantize_chunk(const GroupQuantParams& p, const ChunkPlace& place) {
   constexpr bool kFinite = T::kNumerics == kExact;
   const bool aligned32 = (p.flags & kInputAligned32) != 0;
@@ -92,7 +91,6 @@ QUANTJIT_DEVICE void quantize_chunk(const GroupQuantParams& p, const ChunkPlace&
       load_words(place.up, aligned32, up);
     }
   }
-  pdl_trigger<kTrigger>();
   if constexpr (T::kSilu) {
     silu_and_multiply<T::kIn, T::kNumerics, T::kMath>(words, up);
   }

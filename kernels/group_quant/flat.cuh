@@ -30,8 +30,8 @@ __global__ void QUANTJIT_FLAT_BOUNDS(kSilu)
   ChunkPlace place = place_chunk<T>(p, at);
   prepare_chunk<T>(p, place);
   pdl_wait<kPdl>();
-  pdl_trigger<kPdl && !kSilu>();
-  quantize_chunk<T, kPdl && kSilu>(p, place);
+  pdl_trigger<kPdl>();
+  quantize_chunk<T>(p, place);
 }
 
 }  // namespace quantjit::device

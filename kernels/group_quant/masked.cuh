@@ -30,7 +30,6 @@ __global__ void QUANTJIT_MASKED_BOUNDS(kSilu)
     per_token_group_quant_masked(const __grid_constant__ GroupQuantParams p) {
   using T =
       GroupTraits<kIn, kOut, kGroup, kScale, kLayout, kSilu, kNumerics, kFill, kMath, kElements>;
-  pdl_trigger<kPdl>();
   const U32 lane = threadIdx.x % kWarp;
   const U32 first = (blockIdx.z * p.z_slices + blockIdx.y) * kWarp;
   const I64 first_row = static_cast<I64>(blockIdx.z) * p.z_rows;
@@ -41,6 +40,7 @@ __global__ void QUANTJIT_MASKED_BOUNDS(kSilu)
     prefetch_l2(static_cast<const char*>(p.masked_m) + static_cast<I64>(first + lane) * size);
   }
   pdl_wait<kPdl>();
+  pdl_trigger<kPdl>();
   const U32 rows = first + lane < p.num_experts ? live_rows(p, first + lane, first_row, limit) : 0;
   const U32 units = (visited_rows<T>(rows) * p.row_chunks.value + kWarp - 1) / kWarp;
   const U32 sum = inclusive_sum(units);
@@ -59,7 +59,7 @@ __global__ void QUANTJIT_MASKED_BOUNDS(kSilu)
     at.column = chunk - row * p.row_chunks.value;
     at.live = row < visited_rows<T>(live);
     at.pad = T::kSwizzled && row >= live;
-    quantize_chunk<T, false>(p, place_chunk<T>(p, at));
+    quantize_chunk<T>(p, place_chunk<T>(p, at));
   }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/ops/geometry.hpp"
 
-#include "src/ops/geometry_rules.hpp"
+#include "src/service/geometry_table.hpp"
 #include "src/traits/specialization.hpp"
 
 #include <quantjit/error.hpp>
@@ -43,6 +43,13 @@ void require_at_most(const char* what, std::int64_t value, std::int64_t limit) {
   if (value > limit) [[unlikely]] {
     refuse_size(what, value, limit);
   }
+}
+
+/// The rule of the device's table, or of the one that ships, for a problem of this size.
+const GeometryRule& rule_for(GeometryKernel kernel, const DeviceFacts& device, std::int64_t size) {
+  const std::span<const GeometryRule> rules =
+      device.rules.empty() ? service::default_rules(kernel, device.arch) : device.rules;
+  return service::find_rule(rules, size, std::max(device.sm_count, 1));
 }
 
 std::int64_t multiprocessors(const DeviceFacts& device) {
@@ -169,8 +176,9 @@ GroupQuantLaunch plan_flat(const PerTokenGroupQuant& traits, const GroupQuantPro
 
   const std::int64_t row_bytes = problem.hidden_size * (traits.silu ? 2 : 1) *
                                  static_cast<std::int64_t>(size_in_bytes(traits.in));
-  const GeometryRule& rule = find_rule(RuleKernel::kFlat, device.arch,
-                                       problem.num_tokens * row_bytes, multiprocessors(device));
+  const GeometryRule& rule =
+      rule_for(traits.silu ? GeometryKernel::kFlatSilu : GeometryKernel::kFlat, device,
+               problem.num_tokens * row_bytes);
   params.flags |= rule.prefetch ? device::kPrefetchInput : 0U;
   const bool wide = rule.elements == 32 && has_wide_entry(traits, device.arch) &&
                     bytes.input_aligned32 && bytes.q_aligned32;
@@ -221,7 +229,8 @@ GroupQuantLaunch plan_masked(const PerTokenGroupQuant& traits, const GroupQuantP
   const std::int64_t expert_units = ceil_div(std::min(expected, slab) * row_chunks, kWarp);
   const std::int64_t units = expert_units * std::min(problem.num_experts, kSliceExperts);
   const std::int64_t sms = multiprocessors(device);
-  const GeometryRule& rule = find_rule(RuleKernel::kMasked, device.arch, units, sms);
+  const GeometryRule& rule =
+      rule_for(traits.silu ? GeometryKernel::kMaskedSilu : GeometryKernel::kMasked, device, units);
   const std::int64_t blocks = ceil_div(units * kWarp, rule.threads);
   launch.shape.block.x = rule.threads;
   const std::int64_t resident =
@@ -277,7 +286,7 @@ TokenQuantLaunch plan(const PerTokenQuant& traits, const TokenQuantProblem& prob
   require_at_most("hidden_size / 4", vectors, kMaxSlabChunks);
 
   const std::int64_t sms = multiprocessors(device);
-  const GeometryRule& rule = find_rule(RuleKernel::kRows, device.arch, problem.num_tokens, sms);
+  const GeometryRule& rule = rule_for(GeometryKernel::kRows, device, problem.num_tokens);
   const std::int64_t row_threads =
       std::min(round_up(ceil_div(vectors, kHeldVectors), kWarp), kMaxBlock);
   const std::int64_t block_rows = std::clamp<std::int64_t>(

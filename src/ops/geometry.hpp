@@ -6,11 +6,11 @@
 #include "kernels/params.h"
 
 #include <quantjit/arch.hpp>
+#include <quantjit/geometry.hpp>
 #include <quantjit/traits.hpp>
 
 #include <cstdint>
 #include <span>
-#include <string_view>
 
 namespace quantjit::ops {
 
@@ -23,6 +23,8 @@ struct DeviceFacts {
   int sm_count = 0;  ///< multiprocessors of the device
   /// Smaller only where a test wants many slabs of few rows.
   std::uint32_t max_slab_chunks = kMaxSlabChunks;
+  /// Rules of the kernel, the last without limit; empty = those that ship for the arch.
+  std::span<const GeometryRule> rules;
 };
 
 /// Extent of a grid in blocks or of a block in threads.
@@ -94,22 +96,5 @@ struct TokenQuantLaunch {
 /// Throws: InvalidArgument. Thread safe.
 [[nodiscard]] TokenQuantLaunch plan(const PerTokenQuant& traits, const TokenQuantProblem& problem,
                                     const DeviceFacts& device);
-
-/// One line of the geometry table, as `explain` prints it.
-struct GeometryRule {
-  std::string_view kernel;  ///< "flat", "masked" or "rows" (per_token_quant)
-  bool blackwell = false;   ///< for sm_100 and later, else for sm_90
-  /// The rule holds up to this many bytes of input (flat), warps of work (masked) or rows (rows) a
-  /// multiprocessor; the last one of a kernel has no limit.
-  std::int64_t at_most = 0;
-  std::uint32_t threads = 0;        ///< a block; rows: at most, as far as whole rows go
-  std::uint32_t blocks_per_sm = 0;  ///< masked: cap of the grid
-  std::uint32_t elements = 0;       ///< flat: elements a thread, where alignment and group allow
-  std::uint32_t block_rows = 0;     ///< rows: rows a block, as far as `threads` allow
-  bool prefetch = false;            ///< flat, rows: bring the input to the L2 cache before the wait
-};
-
-/// The whole table in the order in which it is searched.
-[[nodiscard]] std::span<const GeometryRule> geometry_rules();
 
 }  // namespace quantjit::ops

@@ -17,7 +17,7 @@ namespace quantjit::ops {
 
 /// Facts for plan().
 [[nodiscard]] inline DeviceFacts facts_of(const detail::LoadedKernel& kernel) {
-  return {kernel.image->info.arch, kernel.device->sm_count};
+  return {kernel.image->info.arch, kernel.device->sm_count, kMaxSlabChunks, kernel.geometry};
 }
 
 /// Throws InvalidArgument that names the devices of kernel, tensors, stream and current context.

@@ -130,6 +130,12 @@ struct KernelService::Body {
   /// Forgets libraries whose last kernel is gone.
   void forget_unloaded_libraries();
 
+  /// The table for a device: that of the options, a tuned one, or the one that ships.
+  Geometry geometry_for(const driver::DeviceInfo& info);
+  /// Its rules for one kernel.
+  std::vector<GeometryRule> rules_for(GeometryKernel kernel, const driver::DeviceInfo& info);
+  void forget_geometry();
+
  private:
   service::Fetched fetch_cold(const service::Request& request, service::ImagePointer stored);
   /// Path of the entry; empty if none could be written.
@@ -147,7 +153,9 @@ struct KernelService::Body {
   std::mutex sources_mutex_;  // guards sources_
   std::shared_ptr<const service::KernelSources> sources_;
   std::atomic<const driver::DriverApi*> driver_{nullptr};
-  std::mutex libraries_mutex_;                                             // guards libraries_
+  std::mutex tuned_mutex_;                 // guards tuned_
+  std::map<std::string, Geometry> tuned_;  // by key text of the GPU model
+  std::mutex libraries_mutex_;             // guards libraries_
   std::map<std::string, std::weak_ptr<const driver::Library>> libraries_;  // by entry key
   service::SingleFlight<std::string, service::Fetched> image_flights_;
   service::SingleFlight<std::string, std::shared_ptr<const driver::Library>> library_flights_;

@@ -154,6 +154,7 @@ Kernel KernelService::Body::load_on_device(const Descriptor& descriptor,
   state->api = &api;
   state->device = &info;
   state->primary_context = primary_context(api, device);
+  state->geometry = rules_for(geometry_kernel(descriptor.traits), info);
   // Kernels of another version (QUANTJIT_KERNEL_DIR) may take other parameters.
   const std::size_t parameter_bytes = std::holds_alternative<PerTokenGroupQuant>(descriptor.traits)
                                           ? sizeof(device::GroupQuantParams)

@@ -6,9 +6,12 @@
 #include "src/driver/library.hpp"
 #include "src/service/image_state.hpp"
 
+#include <quantjit/geometry.hpp>
+
 #include <array>
 #include <cstddef>
 #include <memory>
+#include <vector>
 
 namespace quantjit::detail {
 
@@ -23,6 +26,7 @@ struct LoadedKernel {
   const driver::DriverApi* api = nullptr;
   const driver::DeviceInfo* device = nullptr;
   CUctx_st* primary_context = nullptr;
+  std::vector<GeometryRule> geometry;  ///< rules of this kernel on this device
   std::array<driver::KernelHandle, kMaxEntryPoints> entries{};
   /// On for an entry only if the descriptor asks for it and the code waits for its predecessor:
   /// without the wait the attribute would be a race.

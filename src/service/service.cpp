@@ -50,6 +50,7 @@ Image KernelService::get_image(const Descriptor& descriptor, const Arch& arch,
   body_->counters.requests.fetch_add(1, std::memory_order_relaxed);
   service::Fetched fetched = body_->fetch(body_->request_for(descriptor, arch));
   if (source != nullptr) {
+  validate(options.geometry);
     *source = fetched.source;
   }
   return Image(std::move(fetched.image));

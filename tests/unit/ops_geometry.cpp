@@ -2,6 +2,8 @@
 // Launch geometry: every row and group is visited once, and nothing leaves what a launch can
 // express.
 #include "src/ops/geometry.hpp"
+#include "src/service/geometry_table.hpp"
+#include "src/service/tuned_geometry.hpp"
 #include "src/traits/specialization.hpp"
 #include "tests/support/catch.hpp"
 
@@ -236,19 +238,80 @@ TEST_CASE("geometry: legacy zero rows switch at 16 tokens a multiprocessor", "[o
   CHECK(guarded(ZeroRows::kZero, 1));
 }
 
-TEST_CASE("geometry: the table has rules without limit for both generations", "[ops]") {
-  for (const std::string_view kernel : {"flat", "masked", "rows"}) {
-    for (const bool blackwell : {false, true}) {
-      std::int64_t last = 0;
-      for (const ops::GeometryRule& rule : ops::geometry_rules()) {
-        if (rule.kernel == kernel && rule.blackwell == blackwell) {
-          CHECK(rule.at_most > last);
-          last = rule.at_most;
-        }
-      }
-      CHECK(last == INT64_MAX);
+TEST_CASE("geometry: the tables that ship are valid and name every kernel", "[ops]") {
+  for (const char* const name : {"sm_90a", "sm_100a", "sm_103a", "sm_120a"}) {
+    const std::vector<GeometryRule> table = default_geometry(Arch::parse(name));
+    CHECK_NOTHROW(validate(table));
+    for (std::size_t i = 0; i < kGeometryKernels; ++i) {
+      const auto kernel = static_cast<GeometryKernel>(i);
+      CHECK(parse_geometry_kernel(to_string(kernel)) == kernel);
+      CHECK_FALSE(service::rules_of(table, kernel).empty());
+      CHECK(service::rules_of(table, kernel).size() ==
+            service::default_rules(kernel, Arch::parse(name)).size());
     }
   }
+  CHECK_THROWS_AS(parse_geometry_kernel("wide"), InvalidArgument);
+}
+
+TEST_CASE("geometry: a table that a kernel could not be launched with is refused", "[ops]") {
+  constexpr GeometryRule kGood{GeometryKernel::kFlat, INT64_MAX, 128, 0, 16, 0, true};
+  const auto refused = [](GeometryRule rule) {
+    CHECK_THROWS_AS(validate(std::span(&rule, 1)), InvalidArgument);
+  };
+  CHECK_NOTHROW(validate(std::span(&kGood, 1)));
+  CHECK_NOTHROW(validate({}));
+  const auto changed = [&](auto member, auto value) {
+    GeometryRule rule = kGood;
+    rule.*member = value;
+    return rule;
+  };
+  for (const std::uint32_t threads : {0U, 16U, 33U, 96U, 1024U}) {
+    refused(changed(&GeometryRule::threads, threads));
+  }
+  refused(changed(&GeometryRule::at_most, std::int64_t{4096}));
+  refused(changed(&GeometryRule::elements, 8U));
+  refused(changed(&GeometryRule::blocks_per_sm, 1U));
+  refused(changed(&GeometryRule::block_rows, 1U));
+  refused({GeometryKernel::kMasked, INT64_MAX, 512, 8, 0, 0, false});
+  refused({GeometryKernel::kMasked, INT64_MAX, 128, 0, 0, 0, false});
+  refused({GeometryKernel::kMasked, INT64_MAX, 128, 8, 0, 0, true});
+  refused({GeometryKernel::kRows, INT64_MAX, 512, 0, 0, 17, true});
+  const GeometryRule twice[] = {kGood, kGood};
+  CHECK_THROWS_AS(validate(twice), InvalidArgument);
+}
+
+TEST_CASE("geometry: a table of one's own is what a launch takes", "[ops]") {
+  PerTokenGroupQuant traits;
+  DeviceFacts device = h200();
+  const auto threads = [&](std::int64_t tokens) {
+    return ops::plan(traits, dense(tokens, 7168), device).shape.block.x;
+  };
+  CHECK(threads(1) == 128);
+  CHECK(threads(16384) == 512);
+  const GeometryRule rules[] = {{GeometryKernel::kFlat, 1000, 64, 0, 16, 0, true},
+                                {GeometryKernel::kFlat, INT64_MAX, 256, 0, 16, 0, false}};
+  device.rules = rules;
+  CHECK(threads(1) == 64);
+  CHECK(threads(9) == 64);  // 9 rows of 14,336 bytes are 977 bytes a multiprocessor
+  CHECK(threads(10) == 256);
+  CHECK(threads(16384) == 256);
+}
+
+TEST_CASE("geometry: a tuned table survives its text, and a damaged one is none", "[service]") {
+  const std::vector<GeometryRule> table = default_geometry(Arch{9, 0, 'a'});
+  const std::string text = service::to_text(table);
+  REQUIRE(service::from_text(text));
+  CHECK(*service::from_text(text) == table);
+  for (const std::string bad :
+       {std::string(), std::string("[1]"), std::string("{}["), text.substr(0, text.size() / 2),
+        std::string(R"([{"kernel":"flat","at_most":1,"threads":128}])")}) {
+    CHECK_FALSE(service::from_text(bad));
+  }
+  const service::GpuModel model{Arch{9, 0, 'a'}, "NVIDIA H200", 132};
+  service::GpuModel other = model;
+  other.sm_count = 114;
+  CHECK(service::geometry_key_text(model) != service::geometry_key_text(other));
+  CHECK(service::to_entry(model, table).key.valid());
 }
 
 TEST_CASE("specialization: at most three entry points, one for each geometry entry", "[traits]") {

@@ -13,6 +13,9 @@
 #include <regex>
 #include <span>
 
+// NOLINTNEXTLINE(readability-identifier-naming): symbol of the assembler file that embeds it
+extern "C" const char quantjit_bench_recorded[];
+
 namespace quantjit::cli {
 namespace {
 
@@ -83,7 +86,9 @@ void print(Console& console, const Row& row, const Floors& floors) {
 
 BenchFile read_cases(const BenchOptions& options) {
   BenchFile file;
-  if (!options.cases.empty()) {
+  if (options.cases.empty()) {
+    file = parse_bench_csv(quantjit_bench_recorded);
+  } else {
     const auto text = base::read_file(options.cases);
     if (!text) {
       throw CommandFailure("the cases of the benchmark cannot be read from " + options.cases);
@@ -112,8 +117,9 @@ int execute(Context& context, const BenchOptions& options) {
   Console& console = context.console;
   console.line(fmt::format("{} ({}), driver {}", device.name, device.arch.to_string(),
                            driver::version_text(device.api->version())));
-  console.line(fmt::format("floors: empty kernel {:.3f} us, 2 GiB copy {:.1f} GB/s",
-                           floors.empty_pdl_us, floors.copy_gb_per_s));
+  console.line(
+      fmt::format("floors: empty kernel {:.3f} us, with PDL {:.3f} us, 2 GiB copy {:.1f} GB/s",
+                  floors.empty_us, floors.empty_pdl_us, floors.copy_gb_per_s));
   console.line(fmt::format("{:<36} {:>6} {:>5} {:>9} {:>8} {:>6} {:>9} {:>6}  {}", "case", "tokens",
                            "hidden", "us", "GB/s", "copy", "original", "ratio", "kernel"));
   Value::Array rows;
@@ -123,11 +129,15 @@ int execute(Context& context, const BenchOptions& options) {
     rows.push_back(describe(row, floors));
     print(console, row, floors);
   }
+  const double empty_pdl_at_end = measure_empty_pdl(device);
+  console.line(fmt::format("at the end: empty kernel with PDL {:.3f} us", empty_pdl_at_end));
   const Value document =
       Value::Object{{"machine", device.name},
                     {"device", device.label},
                     {"driver", driver::version_text(device.api->version())},
-                    {"floors", Value::Object{{"empty_pdl_us", floors.empty_pdl_us},
+                    {"floors", Value::Object{{"empty_us", floors.empty_us},
+                                             {"empty_pdl_us", floors.empty_pdl_us},
+                                             {"empty_pdl_us_at_end", empty_pdl_at_end},
                                              {"copy_gb_per_s", floors.copy_gb_per_s},
                                              {"recorded_empty_pdl_us", file.empty_pdl_us},
                                              {"recorded_copy_gb_per_s", file.copy_gb_per_s}}},

@@ -18,5 +18,6 @@ int execute(Context& context, const RunOptions& options);
 int execute(Context& context, const GoldenOptions& options);
 int execute(Context& context, const CacheOptions& options);
 int execute(Context& context, const BenchOptions& options);
+int execute(Context& context, const TuneOptions& options);
 
 }  // namespace quantjit::cli

@@ -86,11 +86,16 @@ struct CacheOptions {
 };
 
 struct BenchOptions {
-  std::string cases;  ///< CSV file; empty: the built-in cases alone
+  std::string cases;  ///< CSV file; empty: the recorded cases and more
   std::string out;    ///< JSON file; empty: none
   std::string device = "gpu";
   std::string filter;
-  bool more = false;  ///< the built-in cases too
+  bool more = false;  ///< more cases beside those of the file
+};
+
+struct TuneOptions {
+  std::string device = "gpu";
+  bool dry_run = false;  ///< measure, keep nothing
 };
 
 struct VersionOptions {};
@@ -98,7 +103,7 @@ struct VersionOptions {};
 /// A command is the struct that describes it.
 using CommandOptions =
     std::variant<VersionOptions, DemoOptions, DoctorOptions, TraitsOptions, CompileOptions,
-                 ExplainOptions, RunOptions, GoldenOptions, CacheOptions, BenchOptions>;
+                 ExplainOptions, RunOptions, GoldenOptions, CacheOptions, BenchOptions, TuneOptions>;
 
 struct Invocation {
   GlobalOptions global;

@@ -189,14 +189,22 @@ void add_bench_command(CLI::App& app, CommandOptions& command, BenchOptions& ben
   CLI::App* const measuring =
       add_command(app, command, bench, "bench", "Time kernels on a GPU, beside recorded times");
   measuring
-      ->add_option("--cases", bench.cases, "cases and recorded times; by default built-in cases")
+      ->add_option("--cases", bench.cases, "cases and recorded times; by default those recorded for the originals, and more")
       ->type_name("FILE.csv");
-  measuring->add_flag("--more", bench.more, "the built-in cases beside those of --cases");
+  measuring->add_flag("--more", bench.more, "more cases beside those of --cases");
   measuring->add_option("--out", bench.out, "write the results to this file")
       ->type_name("FILE.json");
   measuring->add_option("--device", bench.device, kDeviceHelp)->type_name("DEVICE");
   measuring->add_option("--filter", bench.filter, "only cases whose name matches this expression")
       ->type_name("REGEX");
+}
+
+void add_tune_command(CLI::App& app, CommandOptions& command, TuneOptions& tune) {
+  CLI::App* const tuning =
+      add_command(app, command, tune, "tune",
+                  "Measure launch geometries on a GPU and keep the best beside the cubins");
+  tuning->add_option("--device", tune.device, kDeviceHelp)->type_name("DEVICE");
+  tuning->add_flag("--dry-run", tune.dry_run, "measure, but keep nothing");
 }
 
 void add_other_commands(CLI::App& app, CommandOptions& command, DemoOptions& demo,
@@ -254,6 +262,7 @@ struct AllOptions {
   GoldenOptions golden;
   CacheOptions cache;
   BenchOptions bench;
+  TuneOptions tune;
 };
 
 }  // namespace
@@ -272,6 +281,7 @@ ParseResult parse_command_line(int argc, const char* const* argv) {
   add_golden_command(app, invocation.command, all.golden);
   add_cache_command(app, invocation.command, all.cache);
   add_bench_command(app, invocation.command, all.bench);
+  add_tune_command(app, invocation.command, all.tune);
 
   ParseResult result;
   result.json = std::any_of(
