@@ -24,7 +24,7 @@ struct DeviceFacts {
   /// Smaller only where a test wants many slabs of few rows.
   std::uint32_t max_slab_chunks = kMaxSlabChunks;
   /// Rules of the kernel, the last without limit; empty = those that ship for the arch.
-  std::span<const GeometryRule> rules;
+  std::span<const GeometryRule> rules{};
 };
 
 /// Extent of a grid in blocks or of a block in threads.
