@@ -212,6 +212,11 @@ int device_of_stream(const DriverApi& api, CUstream_st* stream) {
   return device;
 }
 
+bool is_stream_of(const DriverApi& api, CUstream_st* stream, const CUctx_st* context) noexcept {
+  CUcontext found = nullptr;
+  return api.table().cuStreamGetCtx(stream, &found) == CUDA_SUCCESS && found == context;
+}
+
 void require_stream_on(const DriverApi& api, CUstream_st* stream, int ordinal,
                        std::string_view operands) {
   if (is_default_stream(stream)) {

@@ -71,14 +71,18 @@ CUctx_st* primary_context(const DriverApi& api, int ordinal);
 /// none.
 [[nodiscard]] int device_of_stream(const DriverApi& api, CUstream_st* stream);
 
+/// Whether a stream belongs to a context: one cheap driver call, for every launch. False also where
+/// the driver does not tell. REQUIRES: some context is current, no default stream.
+[[nodiscard]] bool is_stream_of(const DriverApi& api, CUstream_st* stream,
+                                const CUctx_st* context) noexcept;
+
 /// Refuses a stream of another device. Default streams fit any device, in whose context they are
 /// then used. `operands` says what is on the device, e.g. "the kernel and the tensors are". Throws:
 /// InvalidArgument that names the device of each and the current context, DriverError.
 void require_stream_on(const DriverApi& api, CUstream_st* stream, int ordinal,
                        std::string_view operands);
 
-/// Context of a stream: one cheap driver call where a context is current, for comparing with a
-/// known context on every launch. Throws: DriverError.
+/// Context of a stream. Throws: DriverError.
 [[nodiscard]] CUctx_st* context_of_stream(const DriverApi& api, CUstream_st* stream);
 
 /// Device that holds `pointer`; nothing if the address is not the driver's. Throws: DriverError.

@@ -181,11 +181,9 @@ void per_token_group_quant(const Kernel& kernel, const GroupQuantArgs& args, Str
   if (traits == nullptr) [[unlikely]] {
     refuse_operation(loaded, "per_token_group_quant");
   }
-  require_device(
-      loaded,
-      std::array{NamedTensor{args.input, "input"}, NamedTensor{args.output_q, "output_q"},
-                 NamedTensor{args.output_s, "output_s"}, NamedTensor{args.masked_m, "masked_m"}},
-      stream);
+  require_device(loaded, stream, NamedTensor{args.input, "input"},
+                 NamedTensor{args.output_q, "output_q"}, NamedTensor{args.output_s, "output_s"},
+                 NamedTensor{args.masked_m, "masked_m"});
   const Sizes sizes = check(*traits, args);
   if (sizes.num_experts == 0 || sizes.num_tokens == 0 || sizes.num_groups == 0) {
     return;

@@ -79,7 +79,7 @@ void refuse_devices(const detail::LoadedKernel& kernel, std::span<const NamedTen
 void require_stream_device(const detail::LoadedKernel& kernel, Stream stream) {
   // Mostly the primary context, and then one call tells; PyTorch's streams live there too.
   if (driver::is_default_stream(stream) ||
-      driver::context_of_stream(*kernel.api, stream) == kernel.primary_context) [[likely]] {
+      driver::is_stream_of(*kernel.api, stream, kernel.primary_context)) [[likely]] {
     return;
   }
   driver::require_stream_on(*kernel.api, stream, kernel.device->ordinal, kOperands);

@@ -7,6 +7,7 @@
 
 #include <quantjit/kernel.hpp>
 
+#include <array>
 #include <span>
 
 namespace quantjit::ops {
@@ -27,19 +28,17 @@ namespace quantjit::ops {
 
 /// Refuses tensors of another device than the kernel's. A tensor without dimensions is one that is
 /// not given.
-inline void require_device(const detail::LoadedKernel& kernel, std::span<const NamedTensor> tensors,
-                           Stream stream) {
-  bool differs = false;
-  for (const NamedTensor& tensor : tensors) {
-    differs |= tensor.view.device != kernel.device->ordinal && tensor.view.ndim != 0;
-  }
-  if (differs) [[unlikely]] {
-    refuse_devices(kernel, tensors, stream);
+template <typename... Tensors>
+void require_device(const detail::LoadedKernel& kernel, Stream stream, const Tensors&... tensors) {
+  const int ordinal = kernel.device->ordinal;
+  if (((tensors.view.device != ordinal && tensors.view.ndim != 0) || ...)) [[unlikely]] {
+    refuse_devices(kernel, std::array{tensors...}, stream);
   }
 }
 
 /// Refuses a stream of another device than the kernel's. Streams of the current context (null and
 /// the default-stream handles) fit any device: the launch makes the right context current.
+/// REQUIRES: some context is current.
 void require_stream_device(const detail::LoadedKernel& kernel, Stream stream);
 
 /// Launches one entry point on a stream of the kernel's device, in a context of that device; the

@@ -2,7 +2,6 @@
 // Outputs that do not exist yet: their shapes, and device memory for them.
 #include "src/driver/device.hpp"
 #include "src/driver/stream_memory.hpp"
-#include "src/ops/launch.hpp"
 #include "src/ops/scale_shape.hpp"
 #include "src/ops/tensor_check.hpp"
 #include "src/service/body.hpp"
@@ -81,6 +80,12 @@ OutputSpecs token_specs(const PerTokenQuant& traits, const TensorView& input) {
           contiguous_spec(DType::kF32, false, 1, input.size(0), 1)};
 }
 
+driver::StreamMemory allocate(const driver::DriverApi& api, const TensorSpec& spec, int device,
+                              Stream stream) {
+  driver::require_stream_on(api, stream, device, "the tensor is to be");
+  return {api, device, spec.storage_bytes(), stream};
+}
+
 }  // namespace
 
 TensorView TensorSpec::over(void* data, std::int32_t device) const {
@@ -113,8 +118,8 @@ struct DeviceTensor::Owner {
 
 DeviceTensor::DeviceTensor(KernelService& service, const TensorSpec& spec, int device,
                            Stream stream)
-    : owner_(std::make_shared<Owner>(Owner{
-          driver::StreamMemory(service.body().driver(), device, spec.storage_bytes(), stream)})),
+    : owner_(
+          std::make_shared<Owner>(Owner{allocate(service.body().driver(), spec, device, stream)})),
       view_(spec.over(owner_->memory.data(), device)),
       storage_bytes_(spec.storage_bytes()) {}
 
@@ -131,7 +136,6 @@ QuantizedTensors per_token_group_quant(KernelService& service, const Descriptor&
   }
   const OutputSpecs specs = output_specs(descriptor.traits, input);
   const Kernel kernel = service.get(descriptor, input.device, stream);
-  ops::require_stream_device(*kernel.state(), stream);
   QuantizedTensors outputs{DeviceTensor(service, specs.q, input.device, stream),
                            DeviceTensor(service, specs.s, input.device, stream)};
   per_token_group_quant(kernel,
@@ -152,7 +156,6 @@ QuantizedTensors per_token_quant(KernelService& service, const Descriptor& descr
   }
   const OutputSpecs specs = output_specs(descriptor.traits, input);
   const Kernel kernel = service.get(descriptor, input.device, stream);
-  ops::require_stream_device(*kernel.state(), stream);
   QuantizedTensors outputs{DeviceTensor(service, specs.q, input.device, stream),
                            DeviceTensor(service, specs.s, input.device, stream)};
   per_token_quant(

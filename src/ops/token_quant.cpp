@@ -93,11 +93,8 @@ void per_token_quant(const Kernel& kernel, const TokenQuantArgs& args, Stream st
   if (traits == nullptr) [[unlikely]] {
     refuse_operation(loaded, "per_token_quant");
   }
-  require_device(
-      loaded,
-      std::array{NamedTensor{args.input, "input"}, NamedTensor{args.output_q, "output_q"},
-                 NamedTensor{args.output_s, "output_s"}},
-      stream);
+  require_device(loaded, stream, NamedTensor{args.input, "input"},
+                 NamedTensor{args.output_q, "output_q"}, NamedTensor{args.output_s, "output_s"});
   check(*traits, args);
   const std::int64_t hidden = args.input.size(1);
   const TokenQuantLaunch launch = plan(*traits,
