@@ -40,8 +40,9 @@ std::optional<json> find_record(std::string_view line) {
 
 PrewarmItem read_record(const json& record, const std::string& where) {
   const auto version = record.find(kTraceKey);
-  if (version == record.end() || *version != kTraceVersion) {
-    throw InvalidArgument(where, version == record.end() ? "no version" : version->dump(),
+  const bool numbered = version != record.end() && version->is_number_integer();
+  if (!numbered || *version != kTraceVersion) {
+    throw InvalidArgument(where, numbered ? version->dump() : "no version",
                           "a record holds \"quantjit_trace\":1, the version this library reads");
   }
   const auto text_of = [&](const char* key) {
