@@ -38,6 +38,8 @@ void fuzz_traits(const std::uint8_t* data, std::size_t size);
 void fuzz_npy(const std::uint8_t* data, std::size_t size);
 /// .safetensors files.
 void fuzz_safetensors(const std::uint8_t* data, std::size_t size);
+/// Manifests and traces.
+void fuzz_manifest(const std::uint8_t* data, std::size_t size);
 
 }  // namespace quantjit::fuzz
 

@@ -23,7 +23,8 @@ struct Target {
 constexpr Target kTargets[] = {{"entry", fuzz_entry},
                                {"traits", fuzz_traits},
                                {"npy", fuzz_npy},
-                               {"safetensors", fuzz_safetensors}};
+                               {"safetensors", fuzz_safetensors},
+                               {"manifest", fuzz_manifest}};
 
 void feed(const Target& target, const std::string& bytes) {
   target.run(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
@@ -82,6 +83,23 @@ TEST_CASE("Fuzz: mutations of the kept inputs break no promise of any reader", "
       const std::string bytes = mutated(inputs[random() % inputs.size()], random);
       INFO("input " << Catch::StringMaker<std::string>::convert(bytes));
       REQUIRE_NOTHROW(feed(target, bytes));
+    }
+  }
+}
+
+TEST_CASE("Fuzz: nesting of any depth overflows no stack of a JSON reader", "[fuzz]") {
+  const std::string deep(1000000, '[');
+  const std::string closed = deep + std::string(deep.size(), ']');
+  for (const std::string& value : {deep, closed}) {
+    for (const char* const key : {"quantjit_manifest", "quantjit_trace", "items", "traits", "x"}) {
+      INFO(key);
+      const std::string object = "{\"" + std::string(key) + "\":" + value + "}";
+      CHECK_NOTHROW(feed({"manifest", fuzz_manifest}, object));
+      std::string file(8, '\0');
+      for (std::size_t i = 0; i < file.size(); ++i) {
+        file[i] = static_cast<char>(object.size() >> (8 * i) & 0xFFU);
+      }
+      CHECK_NOTHROW(feed({"safetensors", fuzz_safetensors}, file + object));
     }
   }
 }
