@@ -38,6 +38,7 @@ KernelService::KernelService(ServiceOptions options) {
           "set QUANTJIT_CACHE_DIR to a directory of your own to store them");
     }
   }
+  validate(options.geometry);
   body_ = std::make_unique<Body>(std::move(options));
 }
 
@@ -50,7 +51,6 @@ Image KernelService::get_image(const Descriptor& descriptor, const Arch& arch,
   body_->counters.requests.fetch_add(1, std::memory_order_relaxed);
   service::Fetched fetched = body_->fetch(body_->request_for(descriptor, arch));
   if (source != nullptr) {
-  validate(options.geometry);
     *source = fetched.source;
   }
   return Image(std::move(fetched.image));
