@@ -259,7 +259,7 @@ TEST_CASE("geometry: a table that a kernel could not be launched with is refused
     CHECK_THROWS_AS(validate(std::span(&rule, 1)), InvalidArgument);
   };
   CHECK_NOTHROW(validate(std::span(&kGood, 1)));
-  CHECK_NOTHROW(validate({}));
+  CHECK_NOTHROW(validate(std::span<const GeometryRule>()));
   const auto changed = [&](auto member, auto value) {
     GeometryRule rule = kGood;
     rule.*member = value;
@@ -302,7 +302,7 @@ TEST_CASE("geometry: a tuned table survives its text, and a damaged one is none"
   const std::string text = service::to_text(table);
   REQUIRE(service::from_text(text));
   CHECK(*service::from_text(text) == table);
-  for (const std::string bad :
+  for (const std::string& bad :
        {std::string(), std::string("[1]"), std::string("{}["), text.substr(0, text.size() / 2),
         std::string(R"([{"kernel":"flat","at_most":1,"threads":128}])")}) {
     CHECK_FALSE(service::from_text(bad));
