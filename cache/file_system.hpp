@@ -77,6 +77,8 @@ class FileSystem {
   virtual IoResult<std::string> read_link(const std::string& path) = 0;
   /// Whether the effective user may make files in a directory.
   virtual IoError may_write(const std::string& path) = 0;
+  /// Why a path that is not a directory cannot stand for one, where this file system knows more.
+  virtual std::string why_no_directory(const std::string& path);
 };
 
 /// The operating system itself. Lives as long as the process.

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -48,6 +49,8 @@ struct StoreOptions {
   std::chrono::nanoseconds stale_temporary = std::chrono::hours(1);
   /// Both must outlive the store and its leases; null is the operating system's.
   FileSystem* file_system = nullptr;
+  /// If set, keeps `file_system` for as long as the store lives.
+  std::shared_ptr<FileSystem> file_system_owner;
   Clock* clock = nullptr;
   /// Takes one line per warning; empty is the library's logger. Called from any thread.
   std::function<void(std::string_view)> warn;

@@ -219,6 +219,10 @@ constexpr std::array kErrorNames{
 
 FileSystem::~FileSystem() = default;
 
+std::string FileSystem::why_no_directory(const std::string& /*path*/) {
+  return {};
+}
+
 FileSystem& posix_file_system() {
   static PosixFileSystem files;
   return files;

@@ -195,6 +195,11 @@ TrustVerdict refused(TrustVerdict verdict, std::string reason) {
   return verdict;
 }
 
+std::string no_directory_reason(FileSystem& files, const std::string& path) {
+  std::string reason = files.why_no_directory(path);
+  return reason.empty() ? path + " is not a directory" : reason;
+}
+
 }  // namespace
 
 bool is_private(const FileStatus& status, std::uint32_t user) {
@@ -210,7 +215,7 @@ TrustVerdict check_private_directory(FileSystem& files, const std::string& path,
   }
   const FileStatus& status = verdict.status;
   if (status.kind != FileKind::kDirectory) {
-    return refused(verdict, path + " is not a directory");
+    return refused(verdict, no_directory_reason(files, path));
   }
   if (status.owner != user && status.owner != 0) {
     return refused(verdict, owner_reason(path, status, user));

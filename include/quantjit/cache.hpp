@@ -37,6 +37,7 @@ struct CacheRootStatus {
   bool writable = false;
   bool trusted = false;  ///< false: its entries are not looked at
   bool shared = false;   ///< entries carry a MAC
+  bool bundle = false;   ///< a bundle that is used in place, read only
   std::string reason;    ///< why it is not trusted or not writable; empty if it is both
 };
 

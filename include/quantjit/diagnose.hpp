@@ -18,6 +18,13 @@ enum class DiagnosisDepth : std::uint8_t {
   kLoad,   ///< loads NVRTC and asks it for its version and targets
 };
 
+/// A part of the library that is there if what it needs was there at build time.
+struct Feature {
+  std::string name;  ///< e.g. "bundles"
+  bool available = false;
+  std::string detail;  ///< what it works with, or what it needs
+};
+
 struct Diagnosis {
   /// The NVRTC that would compile.
   struct Nvrtc {
@@ -34,6 +41,7 @@ struct Diagnosis {
   Nvrtc nvrtc;
   std::string kernel_sources;          ///< "embedded" or the directory
   std::string kernel_sources_problem;  ///< why they cannot be used
+  std::vector<Feature> features;       ///< the optional ones
 };
 
 /// Looks at what `service` would use. Throws: nothing but std::bad_alloc; what is wrong ends in the

@@ -4,6 +4,7 @@
 
 #include <quantjit/arch.hpp>
 #include <quantjit/bundle.hpp>
+#include <quantjit/bundle.hpp>
 #include <quantjit/cache.hpp>
 #include <quantjit/diagnose.hpp>
 #include <quantjit/error.hpp>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "src/bundle/format.hpp"
 #include "src/service/body.hpp"
 #include "src/service/metadata.hpp"
 #include "src/service/request.hpp"
@@ -8,7 +9,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <map>
+#include <system_error>
 
 namespace quantjit {
 namespace {
@@ -74,11 +77,15 @@ CacheStats CacheAdmin::stats() {
                    .roots = {},
                    .counters = {}};
   for (cache::RootStatus& root : found.roots) {
+    std::error_code ignored;
+    const bool is_bundle = !root.shared && bundle::is_bundle_path(root.path) &&
+                           !std::filesystem::is_directory(root.path, ignored);
     stats.roots.push_back({.path = std::move(root.path),
                            .exists = root.exists,
                            .writable = root.writable,
                            .trusted = root.trusted,
                            .shared = root.shared,
+                           .bundle = is_bundle,
                            .reason = std::move(root.reason)});
   }
   for (std::size_t i = 0; i < found.accumulated.size(); ++i) {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "src/bundle/compression.hpp"
+#include "src/bundle/signature.hpp"
 #include "src/service/body.hpp"
 
 #include <quantjit/diagnose.hpp>
@@ -60,10 +62,26 @@ Diagnosis::Nvrtc diagnose_nvrtc(service::Toolchain& toolchain, DiagnosisDepth de
   return report;
 }
 
+/// `version` of the library that a feature works with is empty if this build has none.
+Feature feature(const std::string& name, const std::string& version, const std::string& library,
+                const std::string& package) {
+  return {.name = name,
+          .available = !version.empty(),
+          .detail = version.empty()
+                        ? "needs " + library + ": install " + package + " and build again"
+                        : library + " " + version};
+}
+
+std::vector<Feature> features() {
+  return {feature("bundles", bundle::compression_version(), "zstd", "libzstd-dev"),
+          feature("signatures", bundle::signature_version(), "OpenSSL", "libssl-dev")};
+}
+
 }  // namespace
 
 Diagnosis diagnose(KernelService& service, DiagnosisDepth depth) {
   Diagnosis diagnosis;
+  diagnosis.features = features();
   diagnosis.nvrtc = diagnose_nvrtc(service.body().toolchain, depth);
   try {
     diagnosis.kernel_sources = service.body().sources()->origin();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cache/entry.hpp"
+#include "src/base/key_text.hpp"
 #include "src/service/kernel_sources.hpp"
 #include "src/traits/specialization.hpp"
 
@@ -12,8 +13,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 namespace quantjit::service {
 
@@ -45,12 +44,8 @@ inline constexpr std::string_view kKeySchema = "1";
                                    MathMode preference, CodeKind code,
                                    std::shared_ptr<const KernelSources> sources);
 
-/// One field of a key text.
-using KeyField = std::pair<std::string, std::string>;
-
-/// Appends `label length:value\n`: the length keeps neighbouring fields apart whatever they hold.
-void append_key_field(std::string& text, std::string_view label, std::string_view value);
-/// Splits a key text into its fields; empty if it is not one.
-[[nodiscard]] std::vector<KeyField> parse_key_text(std::string_view text);
+using base::append_key_field;
+using base::KeyField;
+using base::parse_key_text;
 
 }  // namespace quantjit::service

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/base/log.hpp"
+#include "src/bundle/bundle_layer.hpp"
 #include "src/driver/device.hpp"
 #include "src/service/body.hpp"
 
@@ -18,6 +19,17 @@ cache::StoreOptions store_options(const ServiceOptions& options) {
     shared.push_back({root.root, root.key_file});
   }
   store.roots = cache::merge_roots(std::move(store.roots), shared);
+  std::vector<std::string> bundles;
+  for (const cache::RootSpec& root : store.roots) {
+    if (root.mac_key_file.empty() && bundle::is_bundle_path(root.path)) {
+      bundles.push_back(root.path);
+    }
+  }
+  if (!bundles.empty()) {
+    store.file_system_owner = std::make_shared<bundle::BundleLayers>(cache::posix_file_system(),
+                                                                     std::move(bundles));
+    store.file_system = store.file_system_owner.get();
+  }
   store.max_bytes = options.cache_max_bytes;
   return store;
 }

@@ -52,18 +52,11 @@ int stats(Console& console, CacheAdmin& cache) {
   for (const auto& [name, count] : stats.counters) {
     counters.emplace_back(name, count);
   }
-  console.document(
-      Value::Object{{"entries", stats.entries},
-                    {"bytes", stats.bytes},
-                    {"max_bytes", stats.max_bytes},
-                    {"roots", array_of(stats.roots,
-                                       [](const CacheRootStatus& root) -> Value {
-                                         return Value::Object{
-                                             {"path", root.path},         {"exists", root.exists},
-                                             {"writable", root.writable}, {"trusted", root.trusted},
-                                             {"shared", root.shared},     {"reason", root.reason}};
-                                       })},
-                    {"counters", std::move(counters)}});
+  console.document(Value::Object{{"entries", stats.entries},
+                                 {"bytes", stats.bytes},
+                                 {"max_bytes", stats.max_bytes},
+                                 {"roots", array_of(stats.roots, root_value)},
+                                 {"counters", std::move(counters)}});
   console.line(fmt::format("entries  {}, {} bytes (limit {})", stats.entries, stats.bytes,
                            stats.max_bytes == 0 ? "none" : fmt::format("{}", stats.max_bytes)));
   for (const CacheRootStatus& root : stats.roots) {

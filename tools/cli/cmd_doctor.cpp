@@ -196,15 +196,13 @@ Value describe(const Context& context, const Report& report) {
       {"cache", Value::Object{{"entries", report.cache.entries},
                               {"bytes", report.cache.bytes},
                               {"max_bytes", report.cache.max_bytes},
-                              {"roots", array_of(report.cache.roots,
-                                                 [](const CacheRootStatus& root) -> Value {
-                                                   return Value::Object{{"path", root.path},
-                                                                        {"exists", root.exists},
-                                                                        {"writable", root.writable},
-                                                                        {"trusted", root.trusted},
-                                                                        {"shared", root.shared},
-                                                                        {"reason", root.reason}};
-                                                 })}}},
+                              {"roots", array_of(report.cache.roots, root_value)}}},
+      {"features", array_of(report.diagnosis.features,
+                            [](const Feature& feature) -> Value {
+                              return Value::Object{{"name", feature.name},
+                                                   {"available", feature.available},
+                                                   {"detail", feature.detail}};
+                            })},
       {"settings", describe_settings(context)}};
 }
 
@@ -261,6 +259,10 @@ void print(const Context& context, const Report& report) {
       fmt::format("cache     {} entries, {} bytes", report.cache.entries, report.cache.bytes));
   for (const CacheRootStatus& root : report.cache.roots) {
     console.line("root      " + root_text(root));
+  }
+  for (const Feature& feature : report.diagnosis.features) {
+    console.line(fmt::format("feature   {}: {} ({})", feature.name,
+                             feature.available ? "on" : "off", feature.detail));
   }
   for (const KnownSetting& setting : kSettings) {
     console.line(fmt::format("setting   {} = {} ({})", setting.variable, value_of(setting),

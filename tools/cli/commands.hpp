@@ -17,6 +17,7 @@ int execute(Context& context, const ExplainOptions& options);
 int execute(Context& context, const RunOptions& options);
 int execute(Context& context, const GoldenOptions& options);
 int execute(Context& context, const CacheOptions& options);
+int execute(Context& context, const BundleOptions& options);
 int execute(Context& context, const BenchOptions& options);
 int execute(Context& context, const TuneOptions& options);
 

@@ -38,12 +38,20 @@ std::string short_key(const std::string& key) {
   return key.substr(0, 16);
 }
 
+Value root_value(const CacheRootStatus& root) {
+  return Value::Object{{"path", root.path},         {"exists", root.exists},
+                       {"writable", root.writable}, {"trusted", root.trusted},
+                       {"shared", root.shared},     {"bundle", root.bundle},
+                       {"reason", root.reason}};
+}
+
 std::string root_text(const CacheRootStatus& root) {
   std::string text = root.path + ": ";
   text += root.exists ? "" : "does not exist yet, ";
   text += root.trusted ? "trusted" : "not trusted";
   text += root.writable ? ", writable" : ", not writable";
   text += root.shared ? ", shared" : "";
+  text += root.bundle ? ", a bundle" : "";
   return root.reason.empty() ? text : text + " (" + root.reason + ")";
 }
 

@@ -25,6 +25,9 @@ namespace quantjit::cli {
 /// A key short enough for a table: its first 16 digits, which `cache inspect` takes for the whole.
 [[nodiscard]] std::string short_key(const std::string& key);
 
+/// What is known about a root.
+[[nodiscard]] Value root_value(const CacheRootStatus& root);
+
 /// One line about a root: its path and how far it can be used.
 [[nodiscard]] std::string root_text(const CacheRootStatus& root);
 

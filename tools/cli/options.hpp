@@ -98,12 +98,24 @@ struct TuneOptions {
   bool dry_run = false;  ///< measure, keep nothing
 };
 
+enum class BundleAction : std::uint8_t { kExport, kImport, kVerify, kList };
+
+struct BundleOptions {
+  BundleAction action = BundleAction::kList;
+  std::string file;
+  std::string manifest;            ///< export: what to export
+  bool all = false;                ///< export: everything
+  std::vector<std::string> archs;  ///< which targets; empty: all
+  std::string signing_key;         ///< export: PEM file; empty: not signed
+  std::string verify_key;          ///< import, verify: PEM file; empty: any or none
+};
+
 struct VersionOptions {};
 
 /// A command is the struct that describes it.
-using CommandOptions =
-    std::variant<VersionOptions, DemoOptions, DoctorOptions, TraitsOptions, CompileOptions,
-                 ExplainOptions, RunOptions, GoldenOptions, CacheOptions, BenchOptions, TuneOptions>;
+using CommandOptions = std::variant<VersionOptions, DemoOptions, DoctorOptions, TraitsOptions,
+                                    CompileOptions, ExplainOptions, RunOptions, GoldenOptions,
+                                    CacheOptions, BundleOptions, BenchOptions, TuneOptions>;
 
 struct Invocation {
   GlobalOptions global;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only file that sees CLI11.
+// With parse_*.cpp the only files that see CLI11.
 #include "tools/cli/parser.hpp"
+
+#include "tools/cli/parse_bundle.hpp"
 
 #include <quantjit/version.hpp>
 
@@ -261,6 +263,7 @@ struct AllOptions {
   RunOptions run;
   GoldenOptions golden;
   CacheOptions cache;
+  BundleOptions bundle;
   BenchOptions bench;
   TuneOptions tune;
 };
@@ -280,6 +283,7 @@ ParseResult parse_command_line(int argc, const char* const* argv) {
   add_run_command(app, invocation.command, all.run);
   add_golden_command(app, invocation.command, all.golden);
   add_cache_command(app, invocation.command, all.cache);
+  add_bundle_command(app, invocation.command, all.bundle);
   add_bench_command(app, invocation.command, all.bench);
   add_tune_command(app, invocation.command, all.tune);
 

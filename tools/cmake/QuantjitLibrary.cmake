@@ -17,7 +17,7 @@ foreach(kind SHARED STATIC)
   target_compile_features(${target} PUBLIC cxx_std_20)
   target_include_directories(${target} PUBLIC
     "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>" "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
-  target_link_libraries(${target} PRIVATE ${CMAKE_DL_LIBS} Threads::Threads)
+  target_link_libraries(${target} PRIVATE ${CMAKE_DL_LIBS} Threads::Threads ${quantjit_feature_libraries})
   if(QUANTJIT_SANITIZE)
     target_link_options(${target} PUBLIC -fsanitize=${QUANTJIT_SANITIZE})
   endif()
