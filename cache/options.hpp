@@ -6,6 +6,7 @@
 #include "cache/file_system.hpp"
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -44,6 +45,9 @@ struct StoreOptions {
   /// Eviction begins above `high_water` percent of the limit and goes down to `low_water` percent.
   unsigned high_water = 95;
   unsigned low_water = 80;
+  /// Most entries of the written root, whatever their size: with 256 shards about 2,048 in each, so
+  /// that directories stay quick to list on any file system.
+  std::size_t max_entries = std::size_t{1} << 19;
   LeaseTimings lease;
   /// Temporary files older than this belong to processes that died and are swept.
   std::chrono::nanoseconds stale_temporary = std::chrono::hours(1);

@@ -8,12 +8,17 @@
 namespace quantjit::cache {
 namespace {
 
-// With 256 shards about 2,048 files in each: directories stay quick to list on any file system.
-constexpr std::size_t kMaxEntries = std::size_t{1} << 19;
 // How many writers like this one a process allows for when it decides whether to look again.
 constexpr std::uint64_t kAssumedWriters = 16;
-// At least this part of the limit is written between two looks, so that looking stays cheap.
+// At least this part of a limit is written between two looks, so that looking stays cheap.
 constexpr std::uint64_t kLookShare = 256;
+
+/// How much may be written until the next look, if `used` of `limit` was taken at the last one.
+std::uint64_t until_next_look(std::uint64_t limit, std::uint64_t used, std::uint64_t least) {
+  const std::uint64_t room = limit > used ? limit - used : 0;
+  return std::max(room / kAssumedWriters, least);
+}
+
 constexpr std::chrono::hours kStaleLease{24};
 
 bool is_shard_name(std::string_view name) {
@@ -162,10 +167,13 @@ std::uint64_t Trimmer::low_water() const {
 void Trimmer::written(const Root& root, std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   unseen_bytes_ += bytes;
-  const std::uint64_t room = high_water() > known_bytes_ ? high_water() - known_bytes_ : 0;
-  const std::uint64_t pause =
-      std::max(room / kAssumedWriters, context_.options.max_bytes / kLookShare);
-  if (!looked_ || unseen_bytes_ >= pause) {
+  ++unseen_entries_;
+  const StoreOptions& options = context_.options;
+  if (!looked_ ||
+      unseen_bytes_ >=
+          until_next_look(high_water(), known_bytes_, options.max_bytes / kLookShare) ||
+      unseen_entries_ >=
+          until_next_look(options.max_entries, known_entries_, options.max_entries / kLookShare)) {
     look(root);
   }
 }
@@ -182,11 +190,16 @@ void Trimmer::look(const Root& root) {
   ScanResult found = scan(context_, root, Sweep::kYes);
   looked_ = true;
   unseen_bytes_ = 0;
+  unseen_entries_ = 0;
   known_bytes_ = found.bytes;
-  if (found.bytes > high_water() || found.entries.size() > kMaxEntries) {
-    const Limits limits{low_water(), kMaxEntries - kMaxEntries / 8};
-    known_bytes_ =
-        evict_oldest(context_, root, std::move(found), limits, Execution::kReal).kept_bytes;
+  known_entries_ = found.entries.size();
+  const std::size_t most = context_.options.max_entries;
+  if (known_bytes_ > high_water() || known_entries_ > most) {
+    const Limits limits{low_water(), most - most / 8};
+    const RemovalReport report =
+        evict_oldest(context_, root, std::move(found), limits, Execution::kReal);
+    known_bytes_ = report.kept_bytes;
+    known_entries_ -= std::min<std::uint64_t>(known_entries_, report.entries);
   }
 }
 
@@ -195,7 +208,8 @@ RemovalReport Trimmer::evict(const Root& root, std::optional<std::uint64_t> targ
   const std::lock_guard lock(mutex_);
   ScanResult found = scan(context_, root, execution == Execution::kReal ? Sweep::kYes : Sweep::kNo);
   const bool over = found.bytes > high_water();
-  const Limits limits{target_bytes.value_or(over ? low_water() : high_water()), kMaxEntries};
+  const Limits limits{target_bytes.value_or(over ? low_water() : high_water()),
+                      context_.options.max_entries};
   return evict_oldest(context_, root, std::move(found), limits, execution);
 }
 

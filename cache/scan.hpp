@@ -63,9 +63,11 @@ class Trimmer {
 
   Context& context_;
   std::mutex mutex_;
-  bool looked_ = false;             // guarded by mutex_
-  std::uint64_t known_bytes_ = 0;   // at the last look; guarded by mutex_
-  std::uint64_t unseen_bytes_ = 0;  // written by this object since; guarded by mutex_
+  bool looked_ = false;               // guarded by mutex_
+  std::uint64_t known_bytes_ = 0;     // at the last look; guarded by mutex_
+  std::uint64_t known_entries_ = 0;   // the same
+  std::uint64_t unseen_bytes_ = 0;    // written by this object since; guarded by mutex_
+  std::uint64_t unseen_entries_ = 0;  // the same
 };
 
 }  // namespace quantjit::cache

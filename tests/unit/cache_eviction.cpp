@@ -5,6 +5,7 @@
 #include "tests/support/child_process.hpp"
 #include "tests/support/manual_clock.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -112,6 +113,27 @@ TEST_CASE("Eviction: 0 is no limit", "[cache]") {
   }
   CHECK(store.evict(std::nullopt, Execution::kReal).entries == 0);
   CHECK(store.list().size() == 20);
+}
+
+TEST_CASE("Eviction: the number of entries is limited too, so that shards stay small", "[cache]") {
+  constexpr std::size_t kShards = 256;
+  CHECK(StoreOptions().max_entries / kShards <= 4096 / 2);
+  const TemporaryDirectory directory;
+  CaughtWarnings warnings;
+  StoreOptions options = options_for({directory / "root"}, warnings);
+  options.max_bytes = 0;
+  options.max_entries = 500;
+  CubinStore store(options);
+  std::size_t most = 0;
+  for (std::uint64_t i = 0; i < 1500; ++i) {
+    REQUIRE(store.publish(make_entry(i, 10)).status == PublishStatus::kPublished);
+    if (i % 50 == 0) {
+      most = std::max(most, store.list().size());
+    }
+  }
+  CHECK(most <= 510);
+  CHECK(store.list().size() >= 400);
+  CHECK(keys_in(store).contains(make_entry(1499).key));
 }
 
 TEST_CASE("Eviction: 4 writing processes stay within the limit; hot and pinned entries stay",
