@@ -24,9 +24,8 @@
 //   masked  grid (any, slices of 32 experts, slabs of rows or more slices); any x gives the same
 //   bytes
 // Input and q rows start on 16 bytes; with kInputAligned32 in the flags, on 32. sm_90 or later.
-// With kPdl every CTA waits before it touches memory; the dependents are triggered right after that
-// (flat) or at once (masked). With kPrefetchInput a flat kernel asks for its input in the L2 cache
-// before it waits.
+// With kPdl every CTA waits before it touches memory; the dependents are triggered right after
+// that. With kPrefetchInput a flat kernel asks for its input in the L2 cache before it waits.
 //
 // Numerics: multipliers and rounding in device/scale.cuh, non-finite values in device/quantize.cuh,
 // SiLU in device/silu.cuh. Conversions round to nearest even and saturate; int8 truncates except in

@@ -3,6 +3,10 @@
 // load is spread. A unit is 32 chunks of one expert; a warp takes every gridDim.x * warps-th unit.
 // Each lane watches one expert, so one load of masked_m and one prefix sum place all units of the
 // slice; no counter and no shared memory is needed.
+//
+// 2026-11-29, H200, us, 32 experts of hidden 2048 with SiLU: one block prefetching masked_m and
+// registers for the latencies of SiLU 256 live rows 3.94 -> 3.06, the trigger after the wait
+// instead of before it 3.06 -> 2.75.
 #pragma once
 
 #include "device/pdl.cuh"
