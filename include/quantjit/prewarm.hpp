@@ -44,10 +44,10 @@ struct PrewarmOptions {
   std::uint64_t memory_limit = 0;
   /// CUDA ordinals to load on as well. If there are any, the items' archs are not looked at: every
   /// descriptor is prepared for these devices.
-  std::vector<int> devices;
+  std::vector<int> devices = {};
   /// Called after each pair and once before the first, by one thread at a time, not always the
   /// caller's. What it throws ends the prewarm and is thrown by it.
-  std::function<void(const PrewarmProgress&)> progress;
+  std::function<void(const PrewarmProgress&)> progress = {};
   /// When it becomes true no further compile is begun; those under way are finished and kept. May
   /// be set by a signal handler. Must outlive the call.
   const std::atomic<bool>* cancel = nullptr;

@@ -6,11 +6,13 @@
 #include <quantjit/export.hpp>
 #include <quantjit/geometry.hpp>
 #include <quantjit/kernel.hpp>
+#include <quantjit/prewarm.hpp>
 #include <quantjit/tensor.hpp>
 #include <quantjit/traits.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <optional>
 #include <span>
@@ -50,6 +52,8 @@ struct ServiceOptions {
   /// Launch geometry in place of the tuned or the built-in table, for the kernels that it names.
   std::vector<GeometryRule> geometry;
   bool jit = true;  ///< false: never compile; a miss is SealedMiss
+  /// File that KernelService::record() is called with at the beginning; empty = none.
+  std::string record;
 
   /// Defaults overridden by the QUANTJIT_* variables. Reads the environment; call it before threads
   /// change it. Also sets the log level from QUANTJIT_LOG_LEVEL. Throws: InvalidArgument naming the
@@ -68,7 +72,9 @@ struct ServiceStats {
   std::uint64_t loads = 0;  ///< images loaded on a device
   std::uint64_t rejected_entries = 0;  ///< damaged or untrusted entries that were treated as a miss
   std::uint64_t publish_failures = 0;
-  bool nvrtc_loaded = false;  ///< libnvrtc is mapped by this service
+  std::uint64_t sealed_misses = 0;   ///< requests that ended in SealedMiss
+  std::uint64_t capture_misses = 0;  ///< requests that ended in CaptureMiss
+  bool nvrtc_loaded = false;         ///< libnvrtc is mapped by this service
 };
 
 /// Counters of one device since construction. See `KernelService::device_stats`.
@@ -135,6 +141,39 @@ class QUANTJIT_API KernelService {
   /// The image for a target, compiled if need be; needs no GPU. `source`, if given, receives the
   /// tier that answered. Throws: InvalidArgument, NotImplemented, CompileError, SealedMiss.
   Image get_image(const Descriptor& descriptor, const Arch& arch, ImageSource* source = nullptr);
+
+  /// As get(), but on another thread: returns at once. Requests beyond a few at a time queue up. A
+  /// request that is still queued when the service is destroyed ends in Error; one under way is
+  /// waited for. The device is resolved before this returns. A capture in any thread stays valid.
+  std::future<Kernel> get_async(const Descriptor& descriptor, int device = kCurrentDevice);
+
+  /// Makes sure that a list of kernels is stored: compiles what is in no tier, several at once, and
+  /// loads on `options.devices` if there are any. A pair is a hit only if its entry is read whole
+  /// and verified, so that what was counted here is not missing later. Where compiling is not
+  /// allowed (jit, seal) it counts and loads, and what is missing is a failure. One pair's failure
+  /// leaves the others alone; it is in the report. Without devices it touches no GPU, and what it
+  /// compiled is on disk and not kept in memory unless there is no disk root.
+  /// Throws: InvalidArgument for a descriptor that is not valid, negative jobs, or a device that
+  /// does not exist; DriverError if there is no driver for the devices.
+  PrewarmReport prewarm(const std::vector<PrewarmItem>& items, const PrewarmOptions& options = {});
+  /// Prewarms what a recorder wrote: prewarm(read_trace(path), options).
+  PrewarmReport replay(const std::string& path, const PrewarmOptions& options = {});
+
+  /// From now on nothing is compiled: a request that is in no tier throws SealedMiss with the
+  /// descriptor, what is nearest to it, and the command that would prewarm it. The disk is still
+  /// read, and entries of any NVRTC are taken, as with `jit` false, which is the same from the
+  /// start. Compiles under way are finished. It cannot be undone.
+  void seal();
+  /// Whether seal() was called or `jit` is false.
+  [[nodiscard]] bool sealed() const;
+
+  /// Appends each distinct (canonical descriptor, arch) that is asked for by get(), get_async() or
+  /// get_image() to a file, also those asked for before this call; hits and misses alike, each once
+  /// a service. What prewarm() does is not recorded. Many processes may append to one file; a crash
+  /// can only cut off the record that is being written, which readers skip (but network file
+  /// systems may mix records of several hosts). A file that cannot be written is one warning, and
+  /// requests work as without it. An empty path stops recording. Returns whether it records.
+  bool record(const std::string& path);
 
   /// Compiles without looking in or writing to any tier. Throws as get_image.
   Image compile(const Descriptor& descriptor, const Arch& arch);

@@ -7,8 +7,10 @@
 #include "src/service/image_state.hpp"
 #include "src/service/kernel_sources.hpp"
 #include "src/service/loaded_kernel.hpp"
+#include "src/service/recorder.hpp"
 #include "src/service/single_flight.hpp"
 #include "src/service/toolchain.hpp"
+#include "src/service/worker_pool.hpp"
 
 #include <quantjit/service.hpp>
 
@@ -72,6 +74,8 @@ struct Counters {
   std::atomic<std::uint64_t> waits{0};
   std::atomic<std::uint64_t> rejected_entries{0};
   std::atomic<std::uint64_t> publish_failures{0};
+  std::atomic<std::uint64_t> sealed_misses{0};
+  std::atomic<std::uint64_t> capture_misses{0};
   std::array<DeviceCounters, kCountedDevices> devices;
 
   [[nodiscard]] DeviceCounters& of(int device) {
@@ -98,6 +102,16 @@ struct KernelService::Body {
   service::Toolchain toolchain;
   cache::CubinStore store;
   service::Counters counters;
+  service::Recorder recorder;
+  std::atomic<bool> sealed{false};
+
+  /// Whether a miss is compiled.
+  [[nodiscard]] bool may_compile() const {
+    return options.jit && !sealed.load(std::memory_order_acquire);
+  }
+
+  /// Notes that a caller asked for a kernel, for the recorder.
+  void note(const Descriptor& descriptor, const Arch& arch) noexcept;
 
   /// The current snapshot of the kernel sources. Throws: InvalidArgument.
   std::shared_ptr<const service::KernelSources> sources();
@@ -116,6 +130,8 @@ struct KernelService::Body {
   /// Device of a request that names none: that of the stream, or the current one for a default
   /// stream. Throws: DriverError.
   int device_for(Stream stream);
+  /// The kernel of a device: from the memory tier, or load(). Notes the request.
+  Kernel get(const Descriptor& descriptor, int device, Stream stream);
   /// Loads on a device after whatever compile it takes; the memory tier has missed.
   Kernel load(const Descriptor& descriptor, int device, Stream stream);
 
@@ -135,6 +151,9 @@ struct KernelService::Body {
   /// Its rules for one kernel.
   std::vector<GeometryRule> rules_for(GeometryKernel kernel, const driver::DeviceInfo& info);
   void forget_geometry();
+  /// What a device of this arch runs, with the tier that had it: memory -> disk -> compile.
+  service::Fetched fetch_for_device(const Descriptor& descriptor, const driver::DriverApi& api,
+                                    const Arch& arch);
 
  private:
   service::Fetched fetch_cold(const service::Request& request, service::ImagePointer stored);
@@ -143,8 +162,6 @@ struct KernelService::Body {
   Kernel load_and_remember(const service::LoadedKey& key, const Descriptor& descriptor,
                            const driver::DriverApi& api);
   Kernel load_on_device(const Descriptor& descriptor, const driver::DriverApi& api, int device);
-  service::Fetched fetch_for_device(const Descriptor& descriptor, const driver::DriverApi& api,
-                                    const Arch& arch);
   std::shared_ptr<const driver::Library> library_of(const service::ImagePointer& image,
                                                     const driver::DriverApi& api);
   service::ImagePointer remember(const service::Request& request, service::ImagePointer image);
@@ -160,6 +177,10 @@ struct KernelService::Body {
   service::SingleFlight<std::string, service::Fetched> image_flights_;
   service::SingleFlight<std::string, std::shared_ptr<const driver::Library>> library_flights_;
   service::SingleFlight<service::LoadedKey, Kernel, service::LoadedKeyHash> kernel_flights_;
+
+ public:
+  /// Last, so that its threads are gone before what they use.
+  service::WorkerPool workers{4};
 };
 
 }  // namespace quantjit

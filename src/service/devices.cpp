@@ -45,20 +45,33 @@ int KernelService::Body::device_for(Stream stream) {
                                            : driver::device_of_stream(api, stream);
 }
 
-Kernel KernelService::get(const Descriptor& descriptor, int device, Stream stream) {
-  Body& body = *body_;
-  const int ordinal = device != kCurrentDevice ? device : body.device_for(stream);
-  service::DeviceCounters& counted = body.counters.of(ordinal);
+Kernel KernelService::Body::get(const Descriptor& descriptor, int device, Stream stream) {
+  service::DeviceCounters& counted = counters.of(device);
   counted.requests.fetch_add(1, std::memory_order_relaxed);
+  Kernel kernel;
   {
-    const std::shared_lock lock(body.loaded_mutex);
-    const auto found = body.loaded.find({pack(descriptor.traits), ordinal, descriptor.math});
-    if (found != body.loaded.end()) {
+    const std::shared_lock lock(loaded_mutex);
+    const auto found = loaded.find({pack(descriptor.traits), device, descriptor.math});
+    if (found != loaded.end()) {
       counted.memory_hits.fetch_add(1, std::memory_order_relaxed);
-      return found->second;
+      kernel = found->second;
     }
   }
-  return body.load(descriptor, ordinal, stream);
+  if (!kernel) {
+    driver().initialize();
+    note(descriptor, device_info(driver(), device).arch);
+    kernel = load(descriptor, device, stream);
+    kernel.state()->asked_for.store(true, std::memory_order_relaxed);
+  } else if (!kernel.state()->asked_for.load(std::memory_order_relaxed)) [[unlikely]] {
+    note(descriptor, kernel.state()->device->arch);  // it was loaded ahead
+    kernel.state()->asked_for.store(true, std::memory_order_relaxed);
+  }
+  return kernel;
+}
+
+Kernel KernelService::get(const Descriptor& descriptor, int device, Stream stream) {
+  return body_->get(descriptor, device != kCurrentDevice ? device : body_->device_for(stream),
+                    stream);
 }
 
 Kernel KernelService::get(std::string_view descriptor, int device, Stream stream) {

@@ -2,7 +2,6 @@
 // The tiers: memory -> disk -> compile -> publish.
 #include "src/base/log.hpp"
 #include "src/service/body.hpp"
-#include "src/service/explain.hpp"
 
 #include <quantjit/error.hpp>
 
@@ -69,7 +68,7 @@ Fetched KernelService::Body::fetch_cold(const Request& request, ImagePointer sto
     counters.disk_hits.fetch_add(1, std::memory_order_relaxed);
     return {remember(request, std::move(stored)), ImageSource::kDisk};
   }
-  if (!options.jit) {
+  if (!may_compile()) {
     throw_sealed_miss(request);
   }
   const service::Toolchain::Found& found =
@@ -98,7 +97,7 @@ ImagePointer KernelService::Body::lookup(const Request& request) {
   if (found != nullptr) {
     result = store.lookup({request.id, identity}, request.key_text);
   }
-  if (!result.found() && (found == nullptr || !options.jit)) {
+  if (!result.found() && (found == nullptr || !may_compile())) {
     result = store.lookup_any_toolchain(request.id, request.key_text);
   }
   if (result.status == cache::LookupStatus::kRejected) {
@@ -151,21 +150,6 @@ std::string KernelService::Body::publish(const Request& request, const detail::I
 ImagePointer KernelService::Body::remember(const Request& request, ImagePointer image) {
   const std::unique_lock lock(images_mutex);
   return images.try_emplace(request.id, std::move(image)).first->second;
-}
-
-void KernelService::Body::throw_sealed_miss(const Request& request) {
-  const std::string arch = request.arch.to_string();
-  std::string message = request.traits_text + " for " + arch +
-                        " is in no cache tier, and compiling is off (QUANTJIT_JIT)";
-  const Explanation explanation = service::explain_miss(*this, request);
-  if (!explanation.nearest_key.empty()) {
-    message += "; the nearest entry " + explanation.nearest_key + " differs in";
-    for (const Explanation::Difference& difference : explanation.differs) {
-      message += " " + difference.field;
-    }
-  }
-  throw SealedMiss(message + "; compile it ahead with: quantjit compile '" + request.traits_text +
-                   "' --arch " + arch);
 }
 
 }  // namespace quantjit

@@ -27,20 +27,19 @@ const driver::DriverApi& KernelService::Body::driver() {
 Kernel KernelService::Body::load(const Descriptor& descriptor, int device, Stream stream) {
   validate(descriptor.traits);
   const driver::DriverApi& api = driver();
-  // Everything below happens in a context of the device: some calls look at the current one. Also
-  // refuses to go on in a forked child.
+  api.initialize();  // also refuses to go on in a forked child
+  // A capture in this or any other thread must survive what follows, whatever its mode.
+  const driver::RelaxedCaptureGuard relaxed(api);
+  // Everything below happens in a context of the device: some calls look at the current one.
   const driver::ContextGuard context(api, device);
   driver::require_stream_on(api, stream, device, "the kernel is asked for");
-  std::optional<driver::RelaxedCaptureGuard> relaxed;
-  if (stream != nullptr && capture_state(api, stream) != driver::CaptureState::kNone) {
-    if (options.capture_policy == CapturePolicy::kError) {
-      throw CaptureMiss(to_text(descriptor.traits) + " is not loaded on device " +
-                        std::to_string(device) +
-                        ", and its stream is being captured into a graph; request the kernel once "
-                        "before the capture "
-                        "begins, or set QUANTJIT_CAPTURE_POLICY=load");
-    }
-    relaxed.emplace(api);
+  if (stream != nullptr && options.capture_policy == CapturePolicy::kError &&
+      capture_state(api, stream) != driver::CaptureState::kNone) {
+    counters.capture_misses.fetch_add(1, std::memory_order_relaxed);
+    throw CaptureMiss(to_text(descriptor.traits) + " is not loaded on device " +
+                      std::to_string(device) +
+                      ", and its stream is being captured into a graph; request or prewarm the "
+                      "kernel before the capture begins, or set QUANTJIT_CAPTURE_POLICY=load");
   }
   const service::LoadedKey key{pack(descriptor.traits), device, descriptor.math};
   return kernel_flights_.run(
@@ -86,7 +85,7 @@ Fetched KernelService::Body::fetch_for_device(const Descriptor& descriptor,
     return make_request(descriptor, target, options.math, kind, snapshot);
   };
   const service::Request request = request_for(arch, code);
-  const service::Toolchain::Found* const found = options.jit ? toolchain.find() : nullptr;
+  const service::Toolchain::Found* const found = may_compile() ? toolchain.find() : nullptr;
   if (found == nullptr || options.code == CodeKind::kCubin) {
     return fetch(request);
   }

@@ -9,6 +9,7 @@
 #include <quantjit/geometry.hpp>
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <vector>
@@ -18,7 +19,8 @@ namespace quantjit::detail {
 /// Most entry points that one descriptor may have.
 inline constexpr std::size_t kMaxEntryPoints = 3;
 
-/// What a Kernel shares: everything a launch needs, immutable.
+/// What a Kernel shares: everything a launch needs, immutable but for what is remembered of its
+/// use.
 struct LoadedKernel {
   Traits traits;
   std::shared_ptr<const ImageState> image;
@@ -31,6 +33,8 @@ struct LoadedKernel {
   /// On for an entry only if the descriptor asks for it and the code waits for its predecessor:
   /// without the wait the attribute would be a race.
   std::array<driver::ProgrammaticLaunch, kMaxEntryPoints> programmatic{};
+  /// Whether a caller has got it, and the recorder knows; false after a prewarm.
+  mutable std::atomic<bool> asked_for{false};
 };
 
 }  // namespace quantjit::detail

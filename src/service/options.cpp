@@ -82,6 +82,7 @@ ServiceOptions ServiceOptions::from_environment() {
   read_setting("QUANTJIT_CAPTURE_POLICY",
                [&](const std::string& v) { options.capture_policy = parse_capture_policy(v); });
   read_setting("QUANTJIT_JIT", [&](const std::string& v) { options.jit = parse_on_off(v); });
+  read_setting("QUANTJIT_RECORD", [&](const std::string& v) { options.record = v; });
   return options;
 }
 

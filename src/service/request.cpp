@@ -47,4 +47,9 @@ std::string make_key_text(const Request& request, std::string_view schema) {
   return text;
 }
 
+std::string portable_text(const Traits& traits, MathMode math, const Arch& arch) {
+  const bool by_itself = resolve_math({traits, MathMode::kAuto}, arch) == math;
+  return to_text(Descriptor{traits, by_itself ? MathMode::kAuto : math});
+}
+
 }  // namespace quantjit::service

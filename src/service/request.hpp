@@ -44,6 +44,10 @@ inline constexpr std::string_view kKeySchema = "1";
                                    MathMode preference, CodeKind code,
                                    std::shared_ptr<const KernelSources> sources);
 
+/// Descriptor text that stands for this mode whatever a reader's settings are: the mode is written
+/// only where the target would choose another one by itself.
+[[nodiscard]] std::string portable_text(const Traits& traits, MathMode math, const Arch& arch);
+
 using base::append_key_field;
 using base::KeyField;
 using base::parse_key_text;

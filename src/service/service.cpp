@@ -4,6 +4,7 @@
 #include "src/driver/device.hpp"
 #include "src/service/body.hpp"
 
+#include <quantjit/error.hpp>
 #include <quantjit/service.hpp>
 
 namespace quantjit {
@@ -52,6 +53,9 @@ KernelService::KernelService(ServiceOptions options) {
   }
   validate(options.geometry);
   body_ = std::make_unique<Body>(std::move(options));
+  if (!body_->options.record.empty()) {
+    record(body_->options.record);
+  }
 }
 
 KernelService::~KernelService() = default;
@@ -61,7 +65,9 @@ KernelService& KernelService::operator=(KernelService&&) noexcept = default;
 Image KernelService::get_image(const Descriptor& descriptor, const Arch& arch,
                                ImageSource* source) {
   body_->counters.requests.fetch_add(1, std::memory_order_relaxed);
-  service::Fetched fetched = body_->fetch(body_->request_for(descriptor, arch));
+  const service::Request request = body_->request_for(descriptor, arch);
+  body_->note(descriptor, arch);
+  service::Fetched fetched = body_->fetch(request);
   if (source != nullptr) {
     *source = fetched.source;
   }
@@ -69,7 +75,13 @@ Image KernelService::get_image(const Descriptor& descriptor, const Arch& arch,
 }
 
 Image KernelService::compile(const Descriptor& descriptor, const Arch& arch) {
-  return Image(body_->compile(body_->request_for(descriptor, arch)));
+  const service::Request request = body_->request_for(descriptor, arch);
+  if (!body_->may_compile()) {
+    throw SealedMiss(request.traits_text + " for " + arch.to_string() +
+                     " cannot be compiled, since the service is sealed or compiling is off "
+                     "(QUANTJIT_JIT=off); ask for the stored image");
+  }
+  return Image(body_->compile(request));
 }
 
 void KernelService::reload_sources() {
@@ -95,6 +107,8 @@ ServiceStats KernelService::stats() const {
           .loads = kernels.loads,
           .rejected_entries = read(counters.rejected_entries),
           .publish_failures = read(counters.publish_failures),
+          .sealed_misses = read(counters.sealed_misses),
+          .capture_misses = read(counters.capture_misses),
           .nvrtc_loaded = body_->toolchain.is_loaded()};
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Source of the fake compiler libraries: versions and damage that a test machine cannot have.
 // Compile definitions: QUANTJIT_FAKE_MAJOR, QUANTJIT_FAKE_MINOR, QUANTJIT_FAKE_OLD_API (without
-// the entry points that were added later). They compile nothing: the code is the source's text.
+// the entry points that were added later), QUANTJIT_FAKE_PTX (the code is a PTX text). They compile
+// nothing: the code is the source's text.
 #include <nvrtc.h>
 
 #include <cstring>
@@ -44,7 +45,12 @@ FAKE(nvrtcCreateProgram)
 
 (nvrtcProgram* program, const char* source, const char*, int, const char* const*,
  const char* const*) {
-  *program = new _nvrtcProgram{source, ""};
+#ifdef QUANTJIT_FAKE_PTX
+  const std::string head = ".version 9.0\n.target sm_90a\n.address_size 64\n// ";
+#else
+  const std::string head;
+#endif
+  *program = new _nvrtcProgram{head + source, ""};
   return NVRTC_SUCCESS;
 }
 

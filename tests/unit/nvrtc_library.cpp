@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loading a compiler library and what is said when it cannot be used.
-#include "src/base/dynamic_library.hpp"
 #include "src/nvrtc/nvrtc.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/fake_nvrtc_copy.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 #include <quantjit/error.hpp>
@@ -15,33 +15,10 @@ using namespace quantjit;
 using nvrtc::CompileRequest;
 using nvrtc::Nvrtc;
 using quantjit::test::ContainsSubstring;
+using quantjit::test::FakeNvrtc;
 using quantjit::test::TemporaryDirectory;
 
 namespace {
-
-/// A private copy of one fake compiler.
-class FakeNvrtc {
- public:
-  explicit FakeNvrtc(const std::string& variant)
-      : path_(directory_.path() / ("libnvrtc-" + variant + ".so")) {
-    std::filesystem::copy_file(built("fake_nvrtc_" + variant + ".so"), path_);
-  }
-
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-
-  void add_builtins() const {
-    std::filesystem::copy_file(built("fake_builtins.so"),
-                               directory_.path() / "libnvrtc-builtins.so.13.78");
-  }
-
- private:
-  static std::filesystem::path built(const std::string& name) {
-    return base::executable_directory() / "fake_nvrtc" / name;
-  }
-
-  TemporaryDirectory directory_;
-  std::filesystem::path path_;
-};
 
 template <typename Call>
 CompileError compile_error_of(Call&& call) {
