@@ -6,7 +6,16 @@
 // stay valid until the stream has passed the launch. They take no lock and allocate nothing. Thread
 // safe. With `pdl=true` the launch carries the programmatic stream serialization attribute: the
 // kernel may start before its predecessor ends and waits (griddepcontrol.wait) before it touches
-// memory. InvalidArgument is thrown before any CUDA call.
+// memory. InvalidArgument is thrown before any CUDA call, but for questions about devices.
+//
+// Several devices: kernel, tensors and stream must be of one device, whichever is current; anything
+// else is InvalidArgument that names the devices of all of them and of the current context. A
+// tensor's device is what `TensorView::device` says: the driver is not asked where memory lives,
+// which would cost more than everything else. A stream is asked for its context at every launch.
+// Null and the two default-stream handles (CU_STREAM_LEGACY, CU_STREAM_PER_THREAD) mean a default
+// stream of the kernel's device: of the current context if that is on the device, else of its
+// primary one. The caller's current context is the same afterwards, also on errors, and a thread
+// needs none.
 #pragma once
 
 #include <quantjit/export.hpp>
@@ -118,7 +127,8 @@ class QUANTJIT_API DeviceTensor {
  public:
   DeviceTensor() = default;
   /// Allocates `spec.storage_bytes()` on `device` with cuMemAllocAsync on `stream`. Contents are
-  /// undefined. Throws: DriverError.
+  /// undefined. Throws: InvalidArgument for a device that does not exist or a stream of another
+  /// one, DriverError.
   DeviceTensor(KernelService& service, const TensorSpec& spec, int device, Stream stream);
   ~DeviceTensor();
   DeviceTensor(DeviceTensor&& other) noexcept;

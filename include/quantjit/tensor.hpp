@@ -48,8 +48,9 @@ QUANTJIT_API std::string_view to_string(DType dtype);
 /// owned.
 using Stream = CUstream_st*;
 
-inline constexpr int kCurrentDevice =
-    -1;  ///< the device of the context that is current on the calling thread
+/// The device of the context that is current on the calling thread; of a request with a stream, the
+/// stream's.
+inline constexpr int kCurrentDevice = -1;
 
 /// A strided view of device (or, for the CPU reference, host) memory. It owns nothing: the memory
 /// must live until the work that uses it has finished on its stream. Strides are in elements. Value

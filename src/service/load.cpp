@@ -154,7 +154,6 @@ Kernel KernelService::Body::load_on_device(const Descriptor& descriptor,
   state->device = &info;
   state->primary_context = primary_context(api, device);
   state->geometry = rules_for(geometry_kernel(descriptor.traits), info);
-  // Kernels of another version (QUANTJIT_KERNEL_DIR) may take other parameters.
   const std::size_t parameter_bytes = std::holds_alternative<PerTokenGroupQuant>(descriptor.traits)
                                           ? sizeof(device::GroupQuantParams)
                                           : sizeof(device::TokenQuantParams);
@@ -163,7 +162,9 @@ Kernel KernelService::Body::load_on_device(const Descriptor& descriptor,
   for (std::size_t i = 0; i < entries.size(); ++i) {
     state->entries[i] = state->library->kernel(entries[i].lowered_name);
     state->library->prepare(state->entries[i], device);
-    state->library->require_single_parameter(state->entries[i], device, parameter_bytes);
+    if (!options.kernel_dir.empty()) {  // sources of another version may take other parameters
+      state->library->require_single_parameter(state->entries[i], device, parameter_bytes);
+    }
     state->programmatic[i] = wants_pdl && entries[i].pdl_wait ? driver::ProgrammaticLaunch::kOn
                                                               : driver::ProgrammaticLaunch::kOff;
     if (wants_pdl && !entries[i].pdl_wait) {
