@@ -2,7 +2,6 @@
 #include "tests/support/device_call.hpp"
 
 #include "src/driver/device.hpp"
-#include "src/driver/stream.hpp"
 
 #include <quantjit/reference.hpp>
 
@@ -35,7 +34,7 @@ io::Problem small_problem(const std::string& descriptor, std::uint64_t seed, std
 }
 
 DeviceCall::DeviceCall(const driver::DriverApi& api, int ordinal, io::Problem problem)
-    : api_(&api), ordinal_(ordinal), problem_(std::move(problem)) {
+    : ordinal_(ordinal), problem_(std::move(problem)) {
   const driver::DeviceInfo& info = driver::device_info(api, ordinal);
   const reference::Target target{info.arch, MathMode::kAuto, info.sm_count};
   if (!reference::is_bit_exact(problem_.traits, target)) {
@@ -44,7 +43,6 @@ DeviceCall::DeviceCall(const driver::DriverApi& api, int ordinal, io::Problem pr
   const io::ProblemBuffers buffers = io::make_buffers(problem_);
   poison_q_ = buffers.q;
   poison_s_ = buffers.s;
-  const driver::ContextGuard context(api, ordinal);
   const auto upload = [&](driver::DeviceBuffer& to, const std::vector<std::byte>& bytes) {
     to = driver::DeviceBuffer(api, ordinal, bytes.size());
     to.upload(bytes);
@@ -52,8 +50,6 @@ DeviceCall::DeviceCall(const driver::DriverApi& api, int ordinal, io::Problem pr
   upload(input_, buffers.input);
   upload(q_, buffers.q);
   upload(s_, buffers.s);
-  // A copy from pageable memory may return before its last bytes have arrived.
-  driver::synchronize(api, nullptr);
   input_view_ = io::rebased(buffers.input_view, input_.data(), ordinal);
   q_view_ = io::rebased(buffers.q_view, q_.data(), ordinal);
   s_view_ = io::rebased(buffers.s_view, s_.data(), ordinal);
@@ -85,14 +81,11 @@ void DeviceCall::launch(KernelService& service, Stream stream) const {
 }
 
 void DeviceCall::poison() const {
-  const driver::ContextGuard context(*api_, ordinal_);
   q_.upload(poison_q_);
   s_.upload(poison_s_);
-  driver::synchronize(*api_, nullptr);
 }
 
-std::vector<std::byte> DeviceCall::download(const driver::DeviceBuffer& buffer) const {
-  const driver::ContextGuard context(*api_, ordinal_);
+std::vector<std::byte> DeviceCall::download(const driver::DeviceBuffer& buffer) {
   std::vector<std::byte> bytes(buffer.size());
   buffer.download(bytes);
   return bytes;

@@ -52,9 +52,8 @@ class DeviceCall {
  private:
   template <typename Via>
   void launch_via(Via&& via, Stream stream) const;
-  [[nodiscard]] std::vector<std::byte> download(const driver::DeviceBuffer& buffer) const;
+  [[nodiscard]] static std::vector<std::byte> download(const driver::DeviceBuffer& buffer);
 
-  const driver::DriverApi* api_;
   int ordinal_;
   io::Problem problem_;
   std::vector<std::byte> poison_q_;
