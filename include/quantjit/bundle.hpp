@@ -9,8 +9,8 @@
 
 #include <quantjit/arch.hpp>
 #include <quantjit/export.hpp>
+#include <quantjit/prewarm.hpp>
 #include <quantjit/service.hpp>
-#include <quantjit/traits.hpp>
 
 #include <cstdint>
 #include <string>
@@ -53,16 +53,10 @@ struct BundleInfo {
   std::vector<BundleEntry> entries;  ///< by key
 };
 
-/// A descriptor for a target.
-struct BundleRequest {
-  Descriptor descriptor;
-  Arch arch;
-};
-
 struct BundleExport {
   std::string path;  ///< replaced if it exists
   /// What to export, as the service would find it on disk.
-  std::vector<BundleRequest> requests;
+  std::vector<PrewarmItem> requests;
   /// In place of requests: every entry of every root. `archs`, if not empty, narrows them.
   bool all = false;
   std::vector<Arch> archs;

@@ -125,10 +125,10 @@ Selection select_all(KernelService::Body& body, const std::vector<std::string>& 
   return selection;
 }
 
-Selection select_requests(KernelService::Body& body, const std::vector<BundleRequest>& requests) {
+Selection select_requests(KernelService::Body& body, const std::vector<PrewarmItem>& requests) {
   Selection selection;
   const CodeKind code = body.options.code == CodeKind::kAuto ? CodeKind::kCubin : body.options.code;
-  for (const BundleRequest& wanted : requests) {
+  for (const PrewarmItem& wanted : requests) {
     const service::Request request =
         make_request(wanted.descriptor, wanted.arch, body.options.math, code, body.sources());
     const service::ImagePointer image = body.lookup(request);

@@ -40,6 +40,8 @@ void fuzz_npy(const std::uint8_t* data, std::size_t size);
 void fuzz_safetensors(const std::uint8_t* data, std::size_t size);
 /// Manifests and traces.
 void fuzz_manifest(const std::uint8_t* data, std::size_t size);
+/// Bundles.
+void fuzz_bundle(const std::uint8_t* data, std::size_t size);
 
 }  // namespace quantjit::fuzz
 

@@ -20,11 +20,9 @@ struct Target {
   void (*run)(const std::uint8_t* data, std::size_t size);
 };
 
-constexpr Target kTargets[] = {{"entry", fuzz_entry},
-                               {"traits", fuzz_traits},
-                               {"npy", fuzz_npy},
-                               {"safetensors", fuzz_safetensors},
-                               {"manifest", fuzz_manifest}};
+constexpr Target kTargets[] = {{"entry", fuzz_entry},       {"traits", fuzz_traits},
+                               {"npy", fuzz_npy},           {"safetensors", fuzz_safetensors},
+                               {"manifest", fuzz_manifest}, {"bundle", fuzz_bundle}};
 
 void feed(const Target& target, const std::string& bytes) {
   target.run(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());

@@ -105,7 +105,9 @@ BundleExport export_request(const BundleOptions& options) {
                     .all = options.all,
                     .archs = parse_archs(options.archs),
                     .signing_key = options.signing_key};
-  if (!options.all && options.manifest.empty()) {
+  if (!options.manifest.empty()) {
+    what.requests = read_manifest(options.manifest, what.archs);
+  } else if (!options.all) {
     throw InvalidArgument("bundle export", "nothing to export", "give --manifest or --all");
   }
   return what;
