@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operations as PyTorch's: `torch.compile(fullgraph=True)` takes them, and so does CUDA-graph capture.
+
+Registered under `torch.ops.quantjit` when this module is imported:
+
+    per_token_group_quant(Tensor input, str traits, Tensor? masked_m=None, int expected_m=0) -> (Tensor, Tensor)
+    per_token_group_quant_into(Tensor input, Tensor(a!) output_q, Tensor(b!) output_s, str traits, ...) -> ()
+    per_token_quant(Tensor input, str traits) -> (Tensor, Tensor)
+    per_token_quant_into(Tensor input, Tensor(a!) output_q, Tensor(b!) output_s, str traits) -> ()
+
+`traits` is a descriptor; what it leaves out has its default. They launch on PyTorch's current stream of the input's
+device, with kernels of `quantjit.default_service()`. A kernel that a captured stream asks for first follows the
+capture policy, so call once before capturing, or prewarm. Tensors on the CPU are the simulated device's.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from quantjit import _shapes, ops
+from quantjit import traits as traits_module
+from quantjit._dlpack import view_of
+from quantjit._launch import Launcher, current_stream
+from quantjit.errors import refuse
+from quantjit.service import Service, default_service
+
+_DTYPES: dict[str, torch.dtype] = {
+    name: getattr(torch, name)
+    for name in ("float32", "int32", "int8", "float8_e4m3fn", "float8_e8m0fnu")
+    if hasattr(torch, name)
+}
+_TRAIT_WORDS = {
+    torch.bfloat16: "bf16", torch.float16: "f16", torch.float32: "f32", torch.float8_e4m3fn: "e4m3", torch.int8: "int8"
+}  # fmt: skip
+
+
+# ---- Launching ----
+
+
+def _launcher(service: Service, traits: str, device: int, stream: int) -> Launcher:
+    """Makes and keeps the launcher of a descriptor as it was written."""
+    kept = service.launchers
+    kernel = ops.kernel_for(service, traits_module.canonical(traits), device, stream)
+    found = kept[("torch", traits, device)] = Launcher(kernel)
+    return found
+
+
+def launch(
+    input: torch.Tensor,
+    output_q: torch.Tensor,
+    output_s: torch.Tensor,
+    traits: str,
+    masked_m: torch.Tensor | None = None,
+    expected_m: int = 0,
+    stream: int | None = None,
+    service: Service | None = None,
+) -> None:
+    """Launches on outputs that exist, outside of PyTorch's dispatcher: what the operations do in the end."""
+    service = service or default_service()
+    device = input.get_device()
+    if device < 0 or input.device.type != "cuda":
+        _launch_on_host(service, input, output_q, output_s, traits, masked_m, expected_m, stream or 0)
+        return
+    if stream is None:
+        stream = current_stream(device)
+    launcher = service.launchers.get(("torch", traits, device))
+    if launcher is None:
+        launcher = _launcher(service, traits, device, stream)
+    launcher(input, output_q, output_s, masked_m, expected_m, stream)
+
+
+def _launch_on_host(
+    service: Service,
+    input: torch.Tensor,
+    output_q: torch.Tensor,
+    output_s: torch.Tensor,
+    traits: str,
+    masked_m: torch.Tensor | None,
+    expected_m: int,
+    stream: int,
+) -> None:
+    named = {"input": input, "output_q": output_q, "output_s": output_s, "masked_m": masked_m}
+    views = {name: view_of(value, name) for name, value in named.items() if value is not None}
+    ops.launch(service, traits_module.canonical(traits), views, expected_m, stream)
+
+
+def empty_outputs(input: torch.Tensor, traits: str) -> tuple[torch.Tensor, torch.Tensor]:
+    """Outputs that belong to an input, over all of their storage. Works on symbolic sizes."""
+    codes, scales = _shapes.outputs(traits, input.shape)
+    return _empty(codes, input.device), _empty(scales, input.device)
+
+
+def _empty(output: _shapes.Output, device: torch.device) -> torch.Tensor:
+    dtype = _DTYPES.get(output.dtype)
+    if dtype is None:
+        raise refuse("traits", output.dtype, "this PyTorch has no such element type; install a newer one")
+    if output.dense:
+        return torch.empty(output.shape, dtype=dtype, device=device)
+    storage = torch.empty((output.storage,), dtype=dtype, device=device)
+    return storage.as_strided(output.shape, output.strides)
+
+
+# ---- The operations ----
+
+_library = torch.library.Library("quantjit", "DEF")
+# Scales have strides that mean something; compiled code must not choose others.
+_TAGS = [torch.Tag.pt2_compliant_tag, getattr(torch.Tag, "needs_exact_strides", torch.Tag.needs_fixed_stride_order)]
+
+
+def _group_quant_into(
+    input: torch.Tensor,
+    output_q: torch.Tensor,
+    output_s: torch.Tensor,
+    traits: str,
+    masked_m: torch.Tensor | None = None,
+    expected_m: int = 0,
+) -> None:
+    launch(input, output_q, output_s, traits, masked_m, expected_m)
+
+
+def _group_quant(
+    input: torch.Tensor, traits: str, masked_m: torch.Tensor | None = None, expected_m: int = 0
+) -> tuple[torch.Tensor, torch.Tensor]:
+    output_q, output_s = empty_outputs(input, traits)
+    launch(input, output_q, output_s, traits, masked_m, expected_m)
+    return output_q, output_s
+
+
+def _token_quant_into(input: torch.Tensor, output_q: torch.Tensor, output_s: torch.Tensor, traits: str) -> None:
+    launch(input, output_q, output_s, traits)
+
+
+def _token_quant(input: torch.Tensor, traits: str) -> tuple[torch.Tensor, torch.Tensor]:
+    output_q, output_s = empty_outputs(input, traits)
+    launch(input, output_q, output_s, traits)
+    return output_q, output_s
+
+
+def _fake(input: torch.Tensor, traits: str, *_: Any, **__: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    return empty_outputs(input, traits)
+
+
+def _fake_into(*_: Any, **__: Any) -> None:
+    return None
+
+
+def _register(schema: str, function: Any, fake: Any) -> Any:
+    name = schema.partition("(")[0]
+    _library.define(schema, tags=_TAGS)
+    for key in ("CUDA", "CPU"):
+        _library.impl(name, function, key)
+    torch.library.register_fake(f"quantjit::{name}", fake, lib=_library)
+    return getattr(torch.ops.quantjit, name).default
+
+
+_GROUP_TAIL = "str traits, Tensor? masked_m=None, int expected_m=0)"
+_OUT = "Tensor input, Tensor(a!) output_q, Tensor(b!) output_s, "
+
+group_quant_into = _register(f"per_token_group_quant_into({_OUT}{_GROUP_TAIL} -> ()", _group_quant_into, _fake_into)
+group_quant = _register(f"per_token_group_quant(Tensor input, {_GROUP_TAIL} -> (Tensor, Tensor)", _group_quant, _fake)
+token_quant_into = _register(f"per_token_quant_into({_OUT}str traits) -> ()", _token_quant_into, _fake_into)
+token_quant = _register("per_token_quant(Tensor input, str traits) -> (Tensor, Tensor)", _token_quant, _fake)
+
+
+# ---- What quantjit.per_token_group_quant does with PyTorch tensors ----
+
+
+def describe(
+    op: str,
+    traits: str | None,
+    keys: dict[str, object],
+    input: torch.Tensor,
+    output_q: torch.Tensor | None,
+    schedule: str | None,
+) -> str:
+    """The descriptor of a call, with what it leaves out taken from the tensors. Plain string work, which traces."""
+    text = traits or op
+    if keys:
+        stated = traits_module.compose(op, **keys)
+        text = text + (stated.replace(f"{op}:", ",", 1) if ":" in text else stated[len(op) :])
+    out = None if output_q is None else _TRAIT_WORDS.get(output_q.dtype)
+    return traits_module.completed(op, text, in_=_TRAIT_WORDS.get(input.dtype), out=out, schedule=schedule)
+
+
+def run(
+    op: str,
+    traits: str | None,
+    keys: dict[str, object],
+    schedule: str | None,
+    named: dict[str, Any],
+    expected_m: int,
+    stream: int | None,
+    service: Service | None,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """`quantjit.per_token_group_quant` and `per_token_quant` on PyTorch tensors."""
+    input, output_q, output_s = named["input"], named["output_q"], named["output_s"]
+    text = describe(op, traits, keys, input, output_q, schedule)
+    if stream is not None or service is not None:  # more than the operations take
+        if output_q is None:
+            output_q, output_s = empty_outputs(input, text)
+        launch(input, output_q, output_s, text, named.get("masked_m"), expected_m, stream, service)
+        return output_q, output_s
+    if op == traits_module.TOKEN_QUANT:
+        if output_q is None:
+            return token_quant(input, text)
+        token_quant_into(input, output_q, output_s, text)
+    else:
+        if output_q is None:
+            return group_quant(input, text, named["masked_m"], expected_m)
+        group_quant_into(input, output_q, output_s, text, named["masked_m"], expected_m)
+    return output_q, output_s
