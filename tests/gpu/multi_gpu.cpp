@@ -12,8 +12,9 @@
 #include "src/driver/driver_table.hpp"
 #include "src/driver/graph.hpp"
 #include "src/driver/stream.hpp"
-#include "src/io/golden_case.hpp"
 #include "src/service/loaded_kernel.hpp"
+#include "tests/gpu/multi_gpu_golden.hpp"
+#include "tests/support/caller.hpp"
 #include "tests/support/device_call.hpp"
 
 #include <quantjit/quantjit.hpp>
@@ -45,10 +46,16 @@ const std::vector<std::string> kDescriptors = {
     "per_token_group_quant", "per_token_group_quant:scale=ue8m0,layout=col", "per_token_quant",
     "per_token_group_quant:group=64,pdl=false"};
 
+using quantjit::test::Caller;
+
 void require(bool holds, const std::string& what) {
   if (!holds) {
     throw std::runtime_error(what);
   }
+}
+
+void require_unchanged(const Caller& caller) {
+  require(caller.unchanged(), "the current context has changed");
 }
 
 void require_equal(const DeviceCall& call) {
@@ -56,35 +63,6 @@ void require_equal(const DeviceCall& call) {
   require(difference.empty(), to_text(call.descriptor().traits) + " on device " +
                                   std::to_string(call.ordinal()) + ": " + difference);
 }
-
-/// A device's primary context as an application would make it current, or none (-1), for a scope.
-class Caller {
- public:
-  Caller(const driver::DriverApi& api, int device) : api_(api) {
-    if (device >= 0) {
-      driver::check(api, api.table().cuDevicePrimaryCtxRetain(&context_, device), "retain");
-      driver::check(api, api.table().cuCtxPushCurrent(context_), "push");
-    }
-  }
-
-  Caller(const Caller&) = delete;
-  Caller& operator=(const Caller&) = delete;
-
-  ~Caller() {
-    CUcontext popped = nullptr;
-    if (context_ != nullptr) {
-      api_.table().cuCtxPopCurrent(&popped);
-    }
-  }
-
-  void require_unchanged() const {
-    require(driver::current_context(api_) == context_, "the current context has changed");
-  }
-
- private:
-  const driver::DriverApi& api_;
-  CUcontext context_ = nullptr;
-};
 
 class MultiGpu {
  public:
@@ -160,13 +138,13 @@ class MultiGpu {
           {
             const Caller caller(api_, requested_with);
             kernel = service_.get(kDescriptors[1], kCurrentDevice, stream.get());
-            caller.require_unchanged();
+            require_unchanged(caller);
           }
           require(kernel.device() == device, "the kernel is not on the stream's device");
           {
             const Caller caller(api_, launched_with);
             call.launch(kernel, stream.get());
-            caller.require_unchanged();
+            require_unchanged(caller);
           }
           stream.synchronize();
           require_equal(call);
@@ -184,7 +162,7 @@ class MultiGpu {
           {
             const Caller caller(api_, current);
             call.launch(service_, stream);
-            caller.require_unchanged();
+            require_unchanged(caller);
           }
           const driver::ContextGuard context(api_, device);
           driver::synchronize(api_, stream);
@@ -206,7 +184,7 @@ class MultiGpu {
         call();
       } catch (const InvalidArgument& error) {
         require(error.parameter() == parameter, error.what());
-        caller.require_unchanged();
+        require_unchanged(caller);
         return;
       }
       throw std::runtime_error(std::string("taken: a wrong ") + parameter);
@@ -234,7 +212,7 @@ class MultiGpu {
         calls[i].launch(service_, streams[i].get());
       }
     }
-    caller.require_unchanged();
+    require_unchanged(caller);
     for (std::size_t i = 0; i < calls.size(); ++i) {
       streams[i].synchronize();
       require_equal(calls[i]);
@@ -273,7 +251,7 @@ class MultiGpu {
         const auto at = static_cast<std::size_t>(round);
         const DeviceCall call = make_call(device, at % kDescriptors.size(), at);
         call.launch(service_, stream.get());
-        caller.require_unchanged();
+        require_unchanged(caller);
         stream.synchronize();
         require_equal(call);
       }
@@ -292,7 +270,7 @@ class MultiGpu {
       for (int launches = 0; launches < 3; ++launches) {
         calls.back().launch(service_, streams.back().get());
       }
-      caller.require_unchanged();
+      require_unchanged(caller);
       executables.push_back(capture.end());
       require(executables.back().node_count() == 3, "the graph has not three nodes");
       require(calls.back().is_poisoned(), "a captured launch ran");
@@ -302,7 +280,7 @@ class MultiGpu {
         executables[i].launch(streams[i].get());
       }
     }
-    caller.require_unchanged();
+    require_unchanged(caller);
     for (std::size_t i = 0; i < calls.size(); ++i) {
       streams[i].synchronize();
       require_equal(calls[i]);
@@ -337,78 +315,9 @@ class MultiGpu {
     require(service_.device_stats(options_.second).evictions == 0, "the wrong device lost kernels");
   }
 
-  void run_golden_case(const io::GoldenCase& recorded, Stream stream) {
-    const int device = options_.second;
-    const io::ProblemBuffers host = io::make_buffers(recorded.problem);
-    const auto upload = [&](const std::vector<std::byte>& bytes) {
-      driver::DeviceBuffer buffer(api_, device, bytes.size());
-      buffer.upload(bytes);
-      return buffer;
-    };
-    const driver::DeviceBuffer input = upload(host.input);
-    const driver::DeviceBuffer q = upload(host.q);
-    const driver::DeviceBuffer s = upload(host.s);
-    const driver::DeviceBuffer mask = upload(host.mask);
-    const Descriptor descriptor{recorded.problem.traits, recorded.math};
-    const TensorView x = io::rebased(host.input_view, input.data(), device);
-    const TensorView codes = io::rebased(host.q_view, q.data(), device);
-    const TensorView scales = io::rebased(host.s_view, s.data(), device);
-    const Caller caller(api_, options_.first);
-    if (std::holds_alternative<PerTokenGroupQuant>(recorded.problem.traits)) {
-      const bool masked = host.mask_view.ndim != 0;
-      per_token_group_quant(
-          service_, descriptor,
-          {.input = x,
-           .output_q = codes,
-           .output_s = scales,
-           .masked_m = masked ? io::rebased(host.mask_view, mask.data(), device) : TensorView{}},
-          stream);
-    } else {
-      per_token_quant(service_, descriptor, {.input = x, .output_q = codes, .output_s = scales},
-                      stream);
-    }
-    caller.require_unchanged();
-    driver::synchronize(api_, stream);
-    std::vector<std::byte> q_bytes(q.size());
-    std::vector<std::byte> s_bytes(s.size());
-    q.download(q_bytes);
-    s.download(s_bytes);
-    const auto mismatch = io::golden_mismatch(recorded, q_bytes, s_bytes);
-    require(!mismatch, recorded.name + ": " + mismatch.value_or(""));
-  }
-
   void golden() {
-    std::vector<io::GoldenCase> cases = io::read_golden_cases(options_.golden);
-    if (options_.is_short) {
-      std::erase_if(cases, [](const io::GoldenCase& recorded) {
-        return std::max<std::int64_t>(recorded.problem.experts, 1) * recorded.problem.tokens *
-                   recorded.problem.hidden >
-               100000;
-      });
-    }
-    std::atomic<std::size_t> next{0};
-    std::mutex mutex;
-    std::vector<std::string> failures;
-    std::vector<std::thread> threads;
-    for (int worker = 0; worker < (options_.is_short ? 1 : 8); ++worker) {
-      threads.emplace_back([&] {
-        const driver::StreamOwner stream(api_, options_.second);
-        for (std::size_t at = next++; at < cases.size(); at = next++) {
-          try {
-            run_golden_case(cases[at], stream.get());
-          } catch (const std::exception& error) {
-            const std::lock_guard lock(mutex);
-            failures.emplace_back(error.what());
-          }
-        }
-      });
-    }
-    for (std::thread& thread : threads) {
-      thread.join();
-    }
-    std::printf("recorded cases: %zu passed, %zu failed\n", cases.size() - failures.size(),
-                failures.size());
-    require(!cases.empty(), "there is no recorded case");
+    const auto failures = test::run_golden(
+        {api_, service_, options_.second, options_.first, options_.is_short}, options_.golden);
     require(failures.empty(), failures.empty() ? "" : failures.front());
   }
 

@@ -2,7 +2,6 @@
 #include "tests/sim/devices_support.hpp"
 
 #include "src/base/dynamic_library.hpp"
-#include "src/driver/driver_table.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tools/simcuda/simcuda.h"
 
@@ -63,25 +62,6 @@ KernelService SimMachine::service() const {
 void SimMachine::reset() const {
   const auto library = base::DynamicLibrary::open(path_);
   reinterpret_cast<decltype(&qj_sim_reset)>(library.symbol("qj_sim_reset"))();
-}
-
-Caller::Caller(const driver::DriverApi& api, int device) : api_(api) {
-  if (device >= 0) {
-    const driver::DriverTable& table = api.table();
-    driver::check(api, table.cuDevicePrimaryCtxRetain(&context_, device), "retain");
-    driver::check(api, table.cuCtxPushCurrent(context_), "push");
-  }
-}
-
-Caller::~Caller() {
-  if (context_ != nullptr) {
-    CUcontext popped = nullptr;
-    api_.table().cuCtxPopCurrent(&popped);
-  }
-}
-
-bool Caller::unchanged() const {
-  return driver::current_context(api_) == context_;
 }
 
 }  // namespace quantjit::test

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Machines of several simulated devices, and a caller whose context must not change.
+// Machines of several simulated devices.
 #pragma once
 
-#include "src/driver/device.hpp"
 #include "src/driver/driver_api.hpp"
+#include "tests/support/caller.hpp"
 
 #include <quantjit/service.hpp>
 
@@ -39,24 +39,6 @@ class SimMachine {
  private:
   const driver::DriverApi* api_ = nullptr;
   std::string path_;
-};
-
-/// What an application made current on this thread: nothing, or a device's primary context. Checks
-/// at each look that it still is.
-class Caller {
- public:
-  /// @param device -1 for no context
-  Caller(const driver::DriverApi& api, int device);
-  Caller(const Caller&) = delete;
-  Caller& operator=(const Caller&) = delete;
-  ~Caller();
-
-  /// True if the current context is the one that the application left there.
-  [[nodiscard]] bool unchanged() const;
-
- private:
-  const driver::DriverApi& api_;
-  CUctx_st* context_ = nullptr;
 };
 
 }  // namespace quantjit::test
