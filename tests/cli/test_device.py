@@ -24,7 +24,8 @@ class WithoutDevice(CommandTest):
         self.assert_one_line(self.fails("golden", cases, "--cuda-driver", NO_DRIVER).err)
 
     def test_devices_that_do_not_exist(self):
-        for device in ("tpu", "gpu:", "gpu:x", "gpu:-1", "sim:", "sim:sm_9", "cpu", ""):
+        for device in ("tpu", "gpu:", "gpu:x", "gpu:-1", "sim:", "sim:sm_9", "sim:sm_90a,", "sim:sm_90a:", "sim:sm_90a:x",
+                       "sim:sm_90a:-1", "sim:sm_90a:0,sm_100a", "cpu", ""):  # fmt: skip
             self.refuses("run", ROW, *GENERATED, "--device", device, "--cuda-driver", NO_DRIVER)
 
     def test_shapes_that_do_not_fit(self):
@@ -87,6 +88,13 @@ class OnSimulatedDevice(CommandTest):
         for arch in ("sm_90a", "sm_100a", "sm_120a"):
             document = self.run_checked(COL, *GENERATED, device=f"sim:{arch}")
             self.assertEqual((document["arch"], document["device"]), (arch, f"sim:{arch}"))
+
+    def test_one_of_several(self):
+        for device, arch in (("sim:sm_100a,sm_90a", "sm_100a"), ("sim:sm_100a,sm_90a:1", "sm_90a"),
+                             ("sim:sm_90a,sm_90a,sm_120a:2", "sm_120a")):  # fmt: skip
+            document = self.run_checked(COL, *GENERATED, device=device)
+            self.assertEqual((document["arch"], document["device"]), (arch, f"sim:{arch}"))
+        self.refuses("run", COL, *GENERATED, "--device", "sim:sm_90a,sm_100a:2")
 
     def test_silu_and_masks(self):
         masked = ["--experts", "3", "--masked-m", "0,3,2"]

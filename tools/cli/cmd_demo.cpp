@@ -202,7 +202,7 @@ int execute(Context& context, const DemoOptions& options) {
   if (options.device) {
     const DeviceChoice choice = parse_device_choice(*options.device);
     if (choice.kind == DeviceKind::kCpu) {
-      throw InvalidArgument("--device", "cpu", "it must be gpu, gpu:N, sim or sim:ARCH");
+      throw InvalidArgument("--device", "cpu", std::string("it must be ") + kDeviceForms);
     }
     device = open_device(choice, service_options);
   } else {

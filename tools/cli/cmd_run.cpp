@@ -216,7 +216,7 @@ int execute(Context& context, const RunOptions& options) {
   ServiceOptions service_options = context.service_options();
   const DeviceChoice choice = parse_device_choice(options.device);
   if (choice.kind == DeviceKind::kCpu) {
-    throw InvalidArgument("--device", "cpu", "it must be gpu, gpu:N, sim or sim:ARCH");
+    throw InvalidArgument("--device", "cpu", std::string("it must be ") + kDeviceForms);
   }
   const Descriptor descriptor = parse_descriptor(options.traits);
   const Work work = prepare(options, descriptor.traits);

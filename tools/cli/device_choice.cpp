@@ -32,7 +32,49 @@ OpenDevice describe(const driver::DriverApi& api, int ordinal) {
           .simulated = simulated};
 }
 
-OpenDevice open_simulated(const std::optional<Arch>& arch, ServiceOptions& options) {
+[[noreturn]] void refuse_choice(std::string_view text) {
+  throw InvalidArgument("--device", "\"" + std::string(text) + "\"",
+                        std::string("it must be ") + kDeviceForms);
+}
+
+/// The N of "gpu:N", or of what a simulated device is called.
+int parse_ordinal(std::string_view digits, std::string_view text) {
+  int ordinal = 0;
+  const char* const end = digits.data() + digits.size();
+  const auto [last, error] = std::from_chars(digits.data(), end, ordinal);
+  if (digits.empty() || digits.front() == '-' || error != std::errc{} || last != end) {
+    refuse_choice(text);
+  }
+  return ordinal;
+}
+
+/// "ARCH[,ARCH...][:N]"
+DeviceChoice parse_simulated(std::string_view detail, std::string_view text) {
+  DeviceChoice choice{DeviceKind::kSimulated, 0, {}};
+  if (const std::size_t colon = detail.find(':'); colon != std::string_view::npos) {
+    choice.ordinal = parse_ordinal(detail.substr(colon + 1), text);
+    detail = detail.substr(0, colon);
+  }
+  while (true) {
+    const std::size_t comma = detail.find(',');
+    choice.simulated.push_back(Arch::parse(detail.substr(0, comma)));
+    if (comma == std::string_view::npos) {
+      return choice;
+    }
+    detail.remove_prefix(comma + 1);
+  }
+}
+
+/// "sm_90a,sm_100a"
+std::string list_of(const std::vector<Arch>& archs) {
+  std::string text;
+  for (const Arch& arch : archs) {
+    text += (text.empty() ? "" : ",") + arch.to_string();
+  }
+  return text;
+}
+
+OpenDevice open_simulated(const DeviceChoice& choice, ServiceOptions& options) {
   if (!options.cuda_driver) {
     options.cuda_driver = find_simulator();
     if (!options.cuda_driver) {
@@ -41,10 +83,10 @@ OpenDevice open_simulated(const std::optional<Arch>& arch, ServiceOptions& optio
                            "it, or name it with --cuda-driver");
     }
   }
-  if (arch) {
+  if (!choice.simulated.empty()) {
     // Read by the simulated driver when it initializes, before this program starts a thread.
     // NOLINTNEXTLINE(concurrency-mt-unsafe)
-    ::setenv(kSimulatedDevices, arch->to_string().c_str(), 1);
+    ::setenv(kSimulatedDevices, list_of(choice.simulated).c_str(), 1);
   }
   const driver::DriverApi& api = driver::DriverApi::load(*options.cuda_driver);
   if (!api.wants_ptx()) {
@@ -56,13 +98,13 @@ OpenDevice open_simulated(const std::optional<Arch>& arch, ServiceOptions& optio
   try {
     api.initialize();
   } catch (const DriverError& error) {
-    if (!arch) {
+    if (choice.simulated.empty()) {
       throw;
     }
-    throw CommandFailure("there is no simulated device of " + arch->to_string() + ": " +
+    throw CommandFailure("there is no simulated device of " + list_of(choice.simulated) + ": " +
                          error.what());
   }
-  return describe(api, 0);
+  return describe(api, choice.ordinal);
 }
 
 }  // namespace
@@ -76,23 +118,17 @@ DeviceChoice parse_device_choice(std::string_view text) {
     return {DeviceKind::kCpu, 0, {}};
   }
   if (kind == "sim") {
-    return {DeviceKind::kSimulated, 0,
-            has_detail ? std::optional(Arch::parse(detail)) : std::nullopt};
+    return has_detail ? parse_simulated(detail, text) : DeviceChoice{DeviceKind::kSimulated, 0, {}};
   }
-  int ordinal = 0;
-  const char* const end = detail.data() + detail.size();
-  const bool numbered = !has_detail || (!detail.empty() && detail.front() != '-' &&
-                                        std::from_chars(detail.data(), end, ordinal).ptr == end);
-  if (kind != "gpu" || !numbered) {
-    throw InvalidArgument("--device", "\"" + std::string(text) + "\"",
-                          "it must be gpu, gpu:N, sim or sim:ARCH");
+  if (kind != "gpu") {
+    refuse_choice(text);
   }
-  return {DeviceKind::kGpu, ordinal, {}};
+  return {DeviceKind::kGpu, has_detail ? parse_ordinal(detail, text) : 0, {}};
 }
 
 OpenDevice open_device(const DeviceChoice& choice, ServiceOptions& options) {
   if (choice.kind == DeviceKind::kSimulated) {
-    return open_simulated(choice.simulated, options);
+    return open_simulated(choice, options);
   }
   const driver::DriverApi& api = driver::DriverApi::get(options.cuda_driver.value_or(""));
   return describe(api, choice.ordinal);

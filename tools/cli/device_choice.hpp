@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace quantjit::driver {
 class DriverApi;
@@ -20,11 +21,14 @@ enum class DeviceKind : std::uint8_t { kGpu, kSimulated, kCpu };
 
 struct DeviceChoice {
   DeviceKind kind = DeviceKind::kGpu;
-  int ordinal = 0;                ///< of a GPU
-  std::optional<Arch> simulated;  ///< what the simulated device shall be; nothing: its default
+  int ordinal = 0;              ///< of a GPU or a simulated device
+  std::vector<Arch> simulated;  ///< what simulated devices there shall be; none: the default
 };
 
-/// Reads gpu, gpu:N, sim, sim:ARCH or cpu (the reference). Throws: InvalidArgument.
+/// What a device may be called, for help and messages.
+inline constexpr const char* kDeviceForms = "gpu, gpu:N, sim or sim:ARCH[,ARCH...][:N]";
+
+/// Reads one of kDeviceForms, or cpu (the reference). Throws: InvalidArgument.
 [[nodiscard]] DeviceChoice parse_device_choice(std::string_view text);
 
 /// A device that is ready for launches. The driver library lives as long as the process.

@@ -44,7 +44,7 @@ constexpr const char* kSettingsGroup = "Settings (each also an environment varia
 constexpr const char* kTraitsHelp =
     "trait text, such as per_token_group_quant:group=128,scale=ue8m0,layout=col";
 constexpr const char* kArchHelp = "target, such as sm_90a or sm_100f";
-constexpr const char* kDeviceHelp = "gpu, gpu:N, sim or sim:ARCH";
+constexpr const char* kDeviceHelp = "gpu, gpu:N, sim or sim:ARCH[,ARCH...][:N]";
 
 void choose_setting(GlobalOptions& global, const SettingOption& setting, const std::string& value) {
   global.settings.push_back({setting.option, setting.variable, value});
@@ -147,7 +147,7 @@ void add_golden_command(CLI::App& app, CommandOptions& command, GoldenOptions& g
   running->add_option("file", golden.file, "cases, one JSON object a line")
       ->type_name("FILE.jsonl")
       ->required();
-  running->add_option("--device", golden.device, "gpu, gpu:N, sim, sim:ARCH or cpu")
+  running->add_option("--device", golden.device, std::string(kDeviceHelp) + ", or cpu")
       ->type_name("DEVICE");
   running->add_option("--filter", golden.filter, "only cases whose name matches this expression")
       ->type_name("REGEX");
@@ -191,7 +191,9 @@ void add_bench_command(CLI::App& app, CommandOptions& command, BenchOptions& ben
   CLI::App* const measuring =
       add_command(app, command, bench, "bench", "Time kernels on a GPU, beside recorded times");
   measuring
-      ->add_option("--cases", bench.cases, "cases and recorded times; by default those recorded for the originals, and more")
+      ->add_option(
+          "--cases", bench.cases,
+          "cases and recorded times; by default those recorded for the originals, and more")
       ->type_name("FILE.csv");
   measuring->add_flag("--more", bench.more, "more cases beside those of --cases");
   measuring->add_option("--out", bench.out, "write the results to this file")
