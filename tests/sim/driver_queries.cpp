@@ -98,6 +98,15 @@ TEST_CASE("Simulated devices: the environment chooses, hides and reorders them",
   CHECK(listed({three, "CUDA_VISIBLE_DEVICES=1,1"}) == "CUDA_ERROR_NO_DEVICE\n");
   CHECK(listed({three, "CUDA_VISIBLE_DEVICES="}) == "CUDA_ERROR_NO_DEVICE\n");
   CHECK(listed({three, "CUDA_VISIBLE_DEVICES=GPU-716a2d73-696d-0000-7800"}) == "0 sm_120 slot 3\n");
+  CHECK(listed({three,
+                "CUDA_VISIBLE_DEVICES=GPU-716a2d73-696d-0000-7800,GPU-716a2d73-696d-0000-5a00"}) ==
+        "0 sm_120 slot 3\n1 sm_90 slot 1\n");
+  CHECK(listed({three, "CUDA_VISIBLE_DEVICES=1,GPU-716a2d73-696d-0000-7800"}) ==
+        "0 sm_100 slot 2\n1 sm_120 slot 3\n");
+  CHECK(listed({three, "CUDA_VISIBLE_DEVICES=2,3,0"}) == "0 sm_120 slot 3\n");
+  CHECK(listed({three, "CUDA_VISIBLE_DEVICES=2,none,0"}) == "0 sm_120 slot 3\n");
+  CHECK(listed({three, "CUDA_VISIBLE_DEVICES=-1"}) == "CUDA_ERROR_NO_DEVICE\n");
+  CHECK(listed({three, "CUDA_VISIBLE_DEVICES=3"}) == "CUDA_ERROR_NO_DEVICE\n");
   CHECK(listed({three, "CUDA_VISIBLE_DEVICES=GPU-716a"}) == "CUDA_ERROR_NO_DEVICE\n");
   CHECK(listed({"QUANTJIT_SIM_DEVICES=sm_80"}) == "CUDA_ERROR_NO_DEVICE\n");
 }

@@ -162,3 +162,29 @@ TEST_CASE("Host functions: run behind the stream's work and block what follows",
   CHECK(work.done);
   CHECK_ANSWER(CUDA_ERROR_NOT_PERMITTED, work.inner);
 }
+
+TEST_CASE(
+    "cuLaunchKernelEx: a kernel handle runs in the context of its stream, a function only in "
+    "its own",
+    "[sim]") {
+  constexpr int kOtherDevice = 3;
+  TestDevice other(kOtherDevice);
+  const TestStream stream;
+  const CUdeviceptr in = other.upload(ramp(5, 64));
+  const CUdeviceptr out = other.allocate(64 * sizeof(std::uint32_t));
+  CUkernel kernel = nullptr;
+  REQUIRE_OK(CU(cuLibraryGetKernel)(&kernel, other.library(), "step"));
+  {
+    const TestDevice device(0);
+    const auto handle = reinterpret_cast<CUfunction>(kernel);
+    CHECK_ANSWER(CUDA_ERROR_INVALID_HANDLE,
+                 launch(device.function("step"), stream.get(), in, out, 64));
+    CHECK_ANSWER(CUDA_SUCCESS, launch(handle, stream.get(), in, out, 64));
+    CUcontext current = nullptr;
+    REQUIRE_OK(CU(cuCtxGetCurrent)(&current));
+    CHECK(current == device.context());
+  }
+  REQUIRE_OK(CU(cuCtxSetCurrent)(other.context()));
+  REQUIRE_OK(CU(cuStreamSynchronize)(stream.get()));
+  CHECK(other.download(out, 64) == ramp(6, 64));
+}
