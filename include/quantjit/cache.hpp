@@ -4,6 +4,7 @@
 
 #include <quantjit/export.hpp>
 #include <quantjit/kernel.hpp>
+#include <quantjit/prewarm.hpp>
 #include <quantjit/service.hpp>
 
 #include <cstdint>
@@ -107,6 +108,19 @@ class QUANTJIT_API CacheAdmin {
                      CacheRemovalMode mode = CacheRemovalMode::kReal);
   /// Removes all entries of the written root and what was moved aside.
   CacheRemoval clear(CacheRemovalMode mode = CacheRemovalMode::kReal);
+
+  /// Keys of descriptors for targets, as this process would look for them: with the libnvrtc that
+  /// is found here, or without one those of the entries that are there. Compiles nothing. Throws:
+  /// InvalidArgument; Error naming the first that has no key here.
+  [[nodiscard]] std::vector<std::string> keys_of(const std::vector<PrewarmItem>& items);
+  /// Keeps the entry of a key from eviction until unpin(), in the written root and for all
+  /// processes; also if it is not there yet. False if the root cannot be written. Throws:
+  /// InvalidArgument for a text that is no key.
+  bool pin(std::string_view key);
+  /// False if the key was not pinned. Throws: InvalidArgument for a text that is no key.
+  bool unpin(std::string_view key);
+  /// Keys that are pinned, sorted.
+  [[nodiscard]] std::vector<std::string> pins();
 
   /// Reads a size in bytes with an optional suffix K, M, G or T (powers of 1024).
   /// Throws: InvalidArgument.

@@ -35,6 +35,15 @@ CacheRemoval to_removal(cache::RemovalReport&& report) {
   return {report.entries, report.bytes, report.kept_bytes, std::move(report.paths)};
 }
 
+cache::EntryKey parse_key(std::string_view key) {
+  std::optional<cache::EntryKey> parsed = cache::EntryKey::parse(key);
+  if (!parsed) {
+    throw InvalidArgument("key", "\"" + std::string(key) + "\"",
+                          "it must be <64 hexadecimal digits>-<16 hexadecimal digits>");
+  }
+  return std::move(*parsed);
+}
+
 cache::Execution to_execution(CacheRemovalMode mode) {
   return mode == CacheRemovalMode::kDryRun ? cache::Execution::kDryRun : cache::Execution::kReal;
 }
@@ -97,12 +106,8 @@ CacheStats CacheAdmin::stats() {
 }
 
 std::optional<CacheInspection> CacheAdmin::inspect(std::string_view key) {
-  const std::optional<cache::EntryKey> parsed = cache::EntryKey::parse(key);
-  if (!parsed) {
-    throw InvalidArgument("key", "\"" + std::string(key) + "\"",
-                          "it must be <64 hexadecimal digits>-<16 hexadecimal digits>");
-  }
-  const cache::LookupResult result = service_->body().store.peek(*parsed);
+  const cache::EntryKey parsed = parse_key(key);
+  const cache::LookupResult result = service_->body().store.peek(parsed);
   if (result.status == cache::LookupStatus::kAbsent) {
     return std::nullopt;
   }
@@ -115,7 +120,7 @@ std::optional<CacheInspection> CacheAdmin::inspect(std::string_view key) {
                 (result.reason.empty() ? "its metadata has an unknown form" : result.reason) +
                 "; it is rebuilt when it is asked for");
   }
-  info->key = parsed->name();
+  info->key = parsed.name();
   info->key_text = result.entry->key_text;
   info->path = result.path;
   return CacheInspection{.info = std::move(*info),
@@ -140,6 +145,45 @@ CacheRemoval CacheAdmin::evict(std::optional<std::uint64_t> target_bytes, CacheR
 
 CacheRemoval CacheAdmin::clear(CacheRemovalMode mode) {
   return to_removal(service_->body().store.clear(to_execution(mode)));
+}
+
+std::vector<std::string> CacheAdmin::keys_of(const std::vector<PrewarmItem>& items) {
+  KernelService::Body& body = service_->body();
+  const service::Toolchain::Found* const found = body.toolchain.find();
+  std::vector<std::string> keys;
+  for (const PrewarmItem& item : items) {
+    const service::Request request = body.request_for(item.descriptor, item.arch);
+    if (found != nullptr) {
+      keys.push_back(cache::EntryKey{request.id, found->identity.short_form()}.name());
+      continue;
+    }
+    const cache::LookupResult stored =
+        body.store.lookup_any_toolchain(request.id, request.key_text);
+    if (!stored.found()) {
+      throw Error(request.traits_text + " for " + request.arch.to_string() +
+                  " has no key here, because no libnvrtc was found and no entry is there; compile "
+                  "it, or set QUANTJIT_NVRTC");
+    }
+    keys.push_back(stored.entry->key.name());
+  }
+  return keys;
+}
+
+bool CacheAdmin::pin(std::string_view key) {
+  return service_->body().store.pin(parse_key(key));
+}
+
+bool CacheAdmin::unpin(std::string_view key) {
+  return service_->body().store.unpin(parse_key(key));
+}
+
+std::vector<std::string> CacheAdmin::pins() {
+  std::vector<std::string> keys;
+  for (const cache::EntryKey& key : service_->body().store.pins()) {
+    keys.push_back(key.name());
+  }
+  std::sort(keys.begin(), keys.end());
+  return keys;
 }
 
 std::uint64_t CacheAdmin::parse_size(std::string_view text) {

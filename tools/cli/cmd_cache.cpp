@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "tools/cli/cache_subject.hpp"
 #include "tools/cli/commands.hpp"
 #include "tools/cli/image_report.hpp"
 #include "tools/cli/json_writer.hpp"
@@ -7,14 +8,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <ctime>
 
 namespace quantjit::cli {
 namespace {
-
-/// Shortest prefix of a key that stands for it.
-constexpr std::size_t kShortestPrefix = 4;
 
 std::string utc_text(std::int64_t seconds) {
   const auto time = static_cast<std::time_t>(seconds);
@@ -70,37 +67,6 @@ int stats(Console& console, CacheAdmin& cache) {
   return 0;
 }
 
-/// Key of the entry that the command line means: of a descriptor, or the one with this prefix.
-std::string find_key(const Context& context, CacheAdmin& cache, const CacheOptions& options) {
-  if (options.subject.find(':') != std::string::npos) {
-    if (options.arch.empty()) {
-      throw InvalidArgument("--arch", "missing",
-                            "a trait text needs it, since the target is part of the key");
-    }
-    const Descriptor descriptor = parse_descriptor(options.subject);
-    const Arch arch = Arch::parse(options.arch);
-    KernelService service(context.service_options());
-    const Explanation explanation = service.explain(descriptor, arch);
-    if (!explanation.hit) {
-      throw CommandFailure("there is no entry of " + explanation.traits + " for " +
-                           arch.to_string() + "; quantjit explain shows why");
-    }
-    return explanation.key;
-  }
-  std::vector<std::string> matches;
-  for (const CacheEntry& entry : cache.list()) {
-    if (options.subject.size() >= kShortestPrefix && entry.key.starts_with(options.subject) &&
-        std::find(matches.begin(), matches.end(), entry.key) == matches.end()) {
-      matches.push_back(entry.key);
-    }
-  }
-  if (matches.size() > 1) {
-    throw InvalidArgument("KEY", "\"" + options.subject + "\"",
-                          fmt::format("{} entries begin like that", matches.size()));
-  }
-  return matches.empty() ? options.subject : matches.front();
-}
-
 int inspect(const Context& context, CacheAdmin& cache, const CacheOptions& options) {
   const std::string key = find_key(context, cache, options);
   const std::optional<CacheInspection> found = cache.inspect(key);
@@ -133,8 +99,9 @@ int inspect(const Context& context, CacheAdmin& cache, const CacheOptions& optio
 }
 
 int verify(Console& console, CacheAdmin& cache, const CacheOptions& options) {
+  const bool repairing = options.repair && !options.dry_run;
   const CacheVerification report =
-      cache.verify(options.repair ? CacheRepair::kMoveAside : CacheRepair::kReport);
+      cache.verify(repairing ? CacheRepair::kMoveAside : CacheRepair::kReport);
   console.document(Value::Object{
       {"checked", report.checked},
       {"bad", array_of(report.bad, [](const CacheVerification::BadEntry& bad) -> Value {
@@ -144,8 +111,8 @@ int verify(Console& console, CacheAdmin& cache, const CacheOptions& options) {
     console.line(fmt::format("bad      {}: {}", bad.path, bad.reason));
   }
   console.line(fmt::format("{} checked, {} bad{}", report.checked, report.bad.size(),
-                           options.repair && !report.bad.empty() ? " and moved aside" : ""));
-  return report.bad.empty() || options.repair ? 0 : 1;
+                           repairing && !report.bad.empty() ? " and moved aside" : ""));
+  return report.bad.empty() || repairing ? 0 : 1;
 }
 
 int report_removal(Console& console, const CacheRemoval& removal, bool dry_run) {
@@ -174,6 +141,8 @@ int execute(Context& context, const CacheOptions& options) {
     case CacheAction::kStats: return stats(context.console, cache);
     case CacheAction::kInspect: return inspect(context, cache, options);
     case CacheAction::kVerify: return verify(context.console, cache, options);
+    case CacheAction::kPin:
+    case CacheAction::kUnpin: return set_pins(context, cache, options);
     case CacheAction::kClear:
       return report_removal(context.console, cache.clear(mode), options.dry_run);
     case CacheAction::kEvict: break;

@@ -74,14 +74,24 @@ struct GoldenOptions {
   int jobs = 0;  ///< 0: by the machine
 };
 
-enum class CacheAction : std::uint8_t { kList, kStats, kInspect, kVerify, kEvict, kClear };
+enum class CacheAction : std::uint8_t {
+  kList,
+  kStats,
+  kInspect,
+  kVerify,
+  kEvict,
+  kClear,
+  kPin,
+  kUnpin,
+};
 
 struct CacheOptions {
   CacheAction action = CacheAction::kList;
-  std::string subject;      ///< inspect: a key or a trait text
-  std::string arch;         ///< inspect: with a trait text
-  std::string target_size;  ///< evict: bytes with suffix; empty: the low-water mark
-  bool repair = false;      ///< verify: move bad entries aside
+  std::string subject;             ///< inspect, pin: a key or a trait text
+  std::string manifest;            ///< pin: a file in place of the subject
+  std::vector<std::string> archs;  ///< with a trait text or a manifest
+  std::string target_size;         ///< evict: bytes with suffix; empty: the low-water mark
+  bool repair = false;             ///< verify: move bad entries aside
   bool dry_run = false;
 };
 

@@ -3,6 +3,7 @@
 #include "tools/cli/parser.hpp"
 
 #include "tools/cli/parse_bundle.hpp"
+#include "tools/cli/parse_cache.hpp"
 
 #include <quantjit/version.hpp>
 
@@ -154,37 +155,6 @@ void add_golden_command(CLI::App& app, CommandOptions& command, GoldenOptions& g
   running->add_option("-j,--jobs", golden.jobs, "cases at a time; 0 = by the machine")
       ->check(CLI::Range(0, 1024))
       ->type_name("N");
-}
-
-void add_cache_command(CLI::App& app, CommandOptions& command, CacheOptions& cache) {
-  CLI::App* const group = app.add_subcommand("cache", "Look into and maintain the disk cache");
-  group->require_subcommand(1);
-  const auto add = [&](const char* name, const char* help, CacheAction action) {
-    CLI::App* const leaf = group->add_subcommand(name, help);
-    leaf->callback([&command, &cache, action] {
-      cache.action = action;
-      command = cache;
-    });
-    return leaf;
-  };
-  add("list", "List all entries", CacheAction::kList);
-  add("stats", "Show roots, sizes and counters", CacheAction::kStats);
-  CLI::App* const inspect = add("inspect", "Show one entry's metadata", CacheAction::kInspect);
-  inspect->add_option("subject", cache.subject, "a key, or a trait text with --arch")
-      ->type_name("KEY|TRAITS")
-      ->required();
-  inspect->add_option("--arch", cache.arch, kArchHelp)->type_name("ARCH");
-  CLI::App* const verify =
-      add("verify", "Read and verify every entry; exit 1 if one is bad", CacheAction::kVerify);
-  verify->add_flag("--repair", cache.repair, "move bad entries aside, so that they are rebuilt");
-  CLI::App* const evict =
-      add("evict", "Remove the entries that were not used for longest", CacheAction::kEvict);
-  evict->add_option("--to", cache.target_size, "bytes to keep at most, with suffix K, M, G or T")
-      ->type_name("BYTES");
-  CLI::App* const clear = add("clear", "Remove all entries", CacheAction::kClear);
-  for (CLI::App* const leaf : {evict, clear}) {
-    leaf->add_flag("--dry-run", cache.dry_run, "only say what would be removed");
-  }
 }
 
 void add_bench_command(CLI::App& app, CommandOptions& command, BenchOptions& bench) {
