@@ -48,6 +48,8 @@ class Document {
       const auto line = 1 + std::count(before.begin(), before.end(), '\n');
       throw InvalidArgument(name_ + ", line " + std::to_string(line), "no JSON",
                             "the file must be one JSON document: " + std::string(error.what()));
+    } catch (const json::exception& error) {  // a number that no type can hold
+      throw InvalidArgument(name_, "no JSON that can be read", error.what());
     }
   }
 
