@@ -21,6 +21,7 @@
 #include <cstdio>
 #include <cstring>
 #include <string>
+#include <thread>
 #include <vector>
 
 using namespace quantjit;
@@ -64,6 +65,7 @@ struct Workload {
 struct LaunchCost {
   double bare_ns = 0;
   double quantjit_ns = 0;
+  double no_context_ns = 0;  ///< from a thread without a current context
 };
 
 /// Alternates blocks of bare and checked launches, so that drift of the machine hits both.
@@ -120,6 +122,11 @@ LaunchCost launch_cost(KernelService& service, const driver::DriverApi& api, int
   };
   const auto checked = [&] { per_token_group_quant(kernel, args, stream.get()); };
   const auto drain = [&] { stream.synchronize(); };
+  const auto without_context = [&](int rounds, int calls) {
+    double time = 0;
+    std::thread([&] { time = time_calls(rounds, calls, checked, drain); }).join();
+    return time;
+  };
 
   constexpr int kRounds = 40;
   constexpr int kCalls =
@@ -132,7 +139,7 @@ LaunchCost launch_cost(KernelService& service, const driver::DriverApi& api, int
     bare_times.push_back(time_calls(1, kCalls, bare, drain));
     checked_times.push_back(time_calls(1, kCalls, checked, drain));
   }
-  return {median(bare_times), median(checked_times)};
+  return {median(bare_times), median(checked_times), without_context(kRounds, kCalls)};
 }
 
 double disk_hit_ms(const ServiceOptions& options, const Descriptor& descriptor, int device) {
@@ -178,6 +185,9 @@ int main(int argc, char** argv) {
               time_calls(
                   31, 10000,
                   [&] { static_cast<void>(driver::context_of_stream(api, stream.get())); }, [] {}));
+  std::printf("  \"current_context_ns\": %.1f,\n",
+              time_calls(
+                  31, 10000, [&] { static_cast<void>(driver::current_context(api)); }, [] {}));
   std::printf("  \"current_device_ns\": %.1f,\n",
               time_calls(
                   31, 10000, [&] { static_cast<void>(driver::current_device(api)); }, [] {}));
@@ -189,9 +199,10 @@ int main(int argc, char** argv) {
   for (const Workload& work : workloads) {
     const LaunchCost cost = launch_cost(service, api, device, work);
     std::printf(
-        "    {\"case\": \"%s\", \"bare_ns\": %.1f, \"quantjit_ns\": %.1f, \"more_ns\": %.1f}%s\n",
+        "    {\"case\": \"%s\", \"bare_ns\": %.1f, \"quantjit_ns\": %.1f, \"more_ns\": %.1f, "
+        "\"more_without_context_ns\": %.1f}%s\n",
         work.name, cost.bare_ns, cost.quantjit_ns, cost.quantjit_ns - cost.bare_ns,
-        &work == &workloads.back() ? "" : ",");
+        cost.no_context_ns - cost.bare_ns, &work == &workloads.back() ? "" : ",");
   }
   std::printf("  ]\n}\n");
   return 0;
