@@ -3,15 +3,24 @@
 // Compile definitions: QUANTJIT_FAKE_MAJOR, QUANTJIT_FAKE_MINOR, QUANTJIT_FAKE_OLD_API (without
 // the entry points that were added later), QUANTJIT_FAKE_PTX (the code is a PTX text). They compile
 // nothing: the code is the source's text.
+//
+// Two environment variables make a compile misbehave: QUANTJIT_FAKE_ABORT names a part of a name
+// expression, and the compile that has it aborts the process; QUANTJIT_FAKE_HOLD names a file, and
+// every compile adds a byte to FILE.begun and waits for as long as FILE exists.
 #include <nvrtc.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <string>
+#include <unistd.h>
+#include <vector>
 
 struct _nvrtcProgram {
   std::string source;
   std::string log;
+  std::vector<std::string> expressions = {};
 };
 
 #define FAKE(name) extern "C" __attribute__((visibility("default"))) nvrtcResult name
@@ -41,6 +50,35 @@ FAKE(nvrtcGetSupportedArchs)(int* archs) {
   return NVRTC_SUCCESS;
 }
 
+namespace {
+
+void abort_if_asked(const _nvrtcProgram& program) {
+  const char* const part = std::getenv("QUANTJIT_FAKE_ABORT");
+  for (const std::string& expression : program.expressions) {
+    if (part != nullptr && expression.find(part) != std::string::npos) {
+      std::abort();
+    }
+  }
+}
+
+void hold_if_asked() {
+  const char* const file = std::getenv("QUANTJIT_FAKE_HOLD");
+  if (file == nullptr) {
+    return;
+  }
+  const int begun =
+      open((std::string(file) + ".begun").c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+  if (begun < 0 || write(begun, "x", 1) != 1) {
+    std::abort();
+  }
+  close(begun);
+  while (access(file, F_OK) == 0) {
+    usleep(2000);
+  }
+}
+
+}  // namespace
+
 FAKE(nvrtcCreateProgram)
 
 (nvrtcProgram* program, const char* source, const char*, int, const char* const*,
@@ -60,7 +98,8 @@ FAKE(nvrtcDestroyProgram)(nvrtcProgram* program) {
   return NVRTC_SUCCESS;
 }
 
-FAKE(nvrtcAddNameExpression)(nvrtcProgram, const char*) {
+FAKE(nvrtcAddNameExpression)(nvrtcProgram program, const char* expression) {
+  program->expressions.emplace_back(expression);
   return NVRTC_SUCCESS;
 }
 
@@ -72,6 +111,8 @@ FAKE(nvrtcCompileProgram)(nvrtcProgram program, int, const char* const*) {
     program->log = "nvrtc: error: failed to open " + builtins + ".";
     return NVRTC_ERROR_BUILTIN_OPERATION_FAILURE;
   }
+  abort_if_asked(*program);
+  hold_if_asked();
   return NVRTC_SUCCESS;
 }
 

@@ -20,5 +20,7 @@ int execute(Context& context, const CacheOptions& options);
 int execute(Context& context, const BundleOptions& options);
 int execute(Context& context, const BenchOptions& options);
 int execute(Context& context, const TuneOptions& options);
+int execute(Context& context, const PrewarmOptions& options);
+int execute(Context& context, const PrewarmWorkerOptions& options);
 
 }  // namespace quantjit::cli

@@ -78,9 +78,13 @@ void Console::message(std::string_view text) {
   to_standard_error("quantjit: " + std::string(text) + "\n");
 }
 
-void Console::progress(std::string_view text) {
+bool Console::shows_progress() {
   static const bool terminal = ::isatty(STDERR_FILENO) == 1;
-  if (!terminal || (text.empty() && !progress_shown_)) {
+  return terminal;
+}
+
+void Console::progress(std::string_view text) {
+  if (!shows_progress() || (text.empty() && !progress_shown_)) {
     return;
   }
   to_standard_error("\r\033[K" + std::string(text));

@@ -39,6 +39,9 @@ class Console {
   /// Whether a document was written.
   [[nodiscard]] bool has_document() const { return has_document_; }
 
+  /// Whether standard error is a terminal, so that progress() shows anything.
+  [[nodiscard]] static bool shows_progress();
+
   /// Replaces the progress line, if standard error is a terminal; an empty text removes it.
   void progress(std::string_view text);
 

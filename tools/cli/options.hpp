@@ -120,12 +120,44 @@ struct BundleOptions {
   std::string verify_key;          ///< import, verify: PEM file; empty: any or none
 };
 
+/// How the model of a prewarm is served. See models::Request.
+struct ModelOptions {
+  std::string path;
+  std::string engine = "sglang";
+  std::int64_t tp = 1;
+  std::int64_t ep = 1;
+  std::int64_t moe_dp = 1;
+  std::optional<std::int64_t> attn_tp;
+  std::string a2a = "none";
+  std::string moe_runner = "auto";
+  std::string fp8_gemm_backend = "auto";
+  std::string dtype = "auto";
+  std::string quantization;
+  bool deepgemm = true;
+  bool shared_expert_fusion = true;
+  bool superset = false;
+};
+
+struct PrewarmOptions {
+  std::vector<std::string> traits;
+  std::string manifest;
+  std::string trace;
+  ModelOptions model;
+  std::vector<std::string> archs;
+  int jobs = 0;  ///< 0: by cores and memory
+  bool isolate = false;
+};
+
+/// A process of `prewarm --isolate`.
+struct PrewarmWorkerOptions {};
+
 struct VersionOptions {};
 
 /// A command is the struct that describes it.
-using CommandOptions = std::variant<VersionOptions, DemoOptions, DoctorOptions, TraitsOptions,
-                                    CompileOptions, ExplainOptions, RunOptions, GoldenOptions,
-                                    CacheOptions, BundleOptions, BenchOptions, TuneOptions>;
+using CommandOptions =
+    std::variant<VersionOptions, DemoOptions, DoctorOptions, TraitsOptions, CompileOptions,
+                 ExplainOptions, RunOptions, GoldenOptions, CacheOptions, BundleOptions,
+                 BenchOptions, TuneOptions, PrewarmOptions, PrewarmWorkerOptions>;
 
 struct Invocation {
   GlobalOptions global;

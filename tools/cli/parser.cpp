@@ -3,6 +3,7 @@
 #include "tools/cli/parser.hpp"
 
 #include "tools/cli/parse_bundle.hpp"
+#include "tools/cli/parse_prewarm.hpp"
 #include "tools/cli/parse_cache.hpp"
 
 #include <quantjit/version.hpp>
@@ -237,6 +238,8 @@ struct AllOptions {
   CacheOptions cache;
   BundleOptions bundle;
   BenchOptions bench;
+  PrewarmOptions prewarm;
+  PrewarmWorkerOptions worker;
   TuneOptions tune;
 };
 
@@ -257,6 +260,7 @@ ParseResult parse_command_line(int argc, const char* const* argv) {
   add_cache_command(app, invocation.command, all.cache);
   add_bundle_command(app, invocation.command, all.bundle);
   add_bench_command(app, invocation.command, all.bench);
+  add_prewarm_commands(app, invocation.command, all.prewarm, all.worker);
   add_tune_command(app, invocation.command, all.tune);
 
   ParseResult result;

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Prewarm in worker processes: whatever a compiler does to its process costs one kernel.
+#pragma once
+
+#include <quantjit/prewarm.hpp>
+
+#include <atomic>
+#include <functional>
+#include <vector>
+
+namespace quantjit::cli {
+
+/// Compiles each of `items`, which are distinct, in one of `jobs` processes of this program. A
+/// process that ends while it works fails that item and is replaced.
+/// @param progress called after each item and once before the first
+/// @param cancel once true, what is under way is finished and nothing else begun
+/// Throws: CommandFailure if workers cannot be started.
+[[nodiscard]] PrewarmReport prewarm_isolated(
+    const std::vector<PrewarmItem>& items, int jobs,
+    const std::function<void(const PrewarmProgress&)>& progress, const std::atomic<bool>& cancel);
+
+}  // namespace quantjit::cli
