@@ -192,7 +192,6 @@ void per_token_group_quant(const Kernel& kernel, const GroupQuantArgs& args, Str
   if (launch.shape.empty) {
     return;
   }
-  require_stream_device(loaded, stream);
   launch_entry(loaded, launch.shape, &launch.params, stream);
 }
 

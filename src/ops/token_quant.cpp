@@ -106,7 +106,6 @@ void per_token_quant(const Kernel& kernel, const TokenQuantArgs& args, Stream st
                                         .input_token_stride = hidden,
                                         .q_token_stride = hidden},
                                        facts_of(loaded));
-  require_stream_device(loaded, stream);
   launch_entry(loaded, launch.shape, &launch.params, stream);
 }
 
