@@ -15,7 +15,7 @@ import pytest
 SOURCE = pathlib.Path(os.environ.get("SOURCE_DIR", pathlib.Path(__file__).resolve().parents[3]))
 # The package in the tree, unless another one is to be tested.
 if importlib.util.find_spec("quantjit") is None:
-    sys.path.insert(0, str(SOURCE / "tools" / "python"))
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 SIMULATOR = os.environ.get("SIMULATED_DEVICE", "")
 os.environ["QUANTJIT_CUDA_DRIVER"] = SIMULATOR or "/nonexistent/libcuda.so.1"
 for name in [name for name in os.environ if name.startswith("QUANTJIT_")]:
