@@ -19,10 +19,16 @@ printf '#!/bin/sh\nexec "$@"\n' >"$work/bin/sudo"
 chmod +x "$work/bin/"*
 : >"$work/calls"
 
+# A build folder that has the Python packages and the CUDA headers of the tree's own.
+mkdir -p "$work/build/venv/bin"
+printf '#!/bin/sh\nexit 0\n' >"$work/build/venv/bin/python"
+chmod +x "$work/build/venv/bin/python"
+[[ ! -e $root/build/cuda ]] || ln -s "$root/build/cuda" "$work/build/cuda"
+
 # This tree has been built, so nothing is missing.
-missing=$("$root/tools/provision" --dry-run check)
+missing=$("$root/tools/provision" --dry-run check "$work/build")
 [[ -z $missing ]] || fail "nothing is missing, but it would install: $missing"
-PATH=$work/bin:$PATH "$root/tools/provision" check
+PATH=$work/bin:$PATH "$root/tools/provision" check "$work/build"
 [[ ! -s $work/calls ]] || fail "nothing is missing, but the package manager was called: $(cat "$work/calls")"
 
 # A compiler that finds all headers but those of spdlog and CLI11.
@@ -31,11 +37,22 @@ cat >"$work/bin/no-spdlog" <<'END'
 ! grep -q -e spdlog -e CLI11 -e CLI/
 END
 chmod +x "$work/bin/no-spdlog"
-missing=$(PATH=$work/bin:$PATH CXX=no-spdlog "$root/tools/provision" --dry-run check)
+missing=$(PATH=$work/bin:$PATH CXX=no-spdlog "$root/tools/provision" --dry-run check "$work/build")
 [[ $missing == $'libspdlog-dev\nlibcli11-dev' ]] || fail "expected libspdlog-dev and libcli11-dev, got: $missing"
 [[ ! -s $work/calls ]] || fail "a dry run called the package manager"
 PATH=$work/bin:$PATH CXX=no-spdlog "$root/tools/provision" build >/dev/null
 [[ $(tail -1 "$work/calls") == "install "*" libspdlog-dev libcli11-dev" ]] || fail "called: $(cat "$work/calls")"
+
+# Python packages are fetched for tests alone, and tests go on without them.
+rm "$work/build/venv/bin/python"
+missing=$("$root/tools/provision" --dry-run check "$work/build")
+[[ $missing == *numpy* ]] || fail "the tests need numpy, but it would install: $missing"
+missing=$("$root/tools/provision" --dry-run build "$work/build")
+[[ -z $missing ]] || fail "a build needs no Python packages, but it would install: $missing"
+printf '#!/bin/sh\nexit 1\n' >"$work/build/venv/bin/python"
+chmod +x "$work/build/venv/bin/python"
+message=$("$root/tools/provision" check "$work/build" 2>&1) || fail "it failed without an index: $message"
+[[ $message == *"are skipped"* ]] || fail "it does not say that tests are skipped: $message"
 
 # A machine that has the basic commands alone.
 mkdir "$work/bare"

@@ -150,37 +150,28 @@ def kernel_for(service: Service, traits: str, device: int, stream: int) -> Kerne
 
 def launch(service: Service, traits: str, views: dict[str, View], expected_m: int, stream: int) -> None:
     """Launches on tensors that exist, wherever they are. On host memory it waits."""
-    on_host = {name: view.on_host for name, view in views.items()}
-    given = views["input"].tensor.device
-    if any(on_host.values()):
-        if not all(on_host.values()):
-            name = next(name for name, host in on_host.items() if host != on_host["input"])
-            raise refuse(f"{name}.device", _place(views[name]), f"all tensors must be where input is: {_place(views['input'])}")
+    on_host = any(view.on_host for view in views.values())
+    if on_host:
         require_simulated(service)
-        kernel = kernel_for(service, traits, -1, stream)
-        written = ("output_q", "output_s")
-        _simulated.launch(
-            service.cuda_driver, kernel.device, dict(views), written,
-            lambda there: call(kernel, there, expected_m, stream), stream,
-        )  # fmt: skip
-        return
+    given = views["input"].tensor.device
     device = given.device_id if given.device_type == _abi.DEVICE_CUDA else -1
     kernel = kernel_for(service, traits, device, stream)
     call(kernel, {name: view.tensor for name, view in views.items()}, expected_m, stream)
+    if on_host:
+        _simulated.synchronize(service.cuda_driver, kernel.device, stream)
 
 
-def call(kernel: Kernel, tensors: dict[str, _abi.DLTensor | None], expected_m: int, stream: int) -> None:
+def call(kernel: Kernel, tensors: dict[str, _abi.DLTensor], expected_m: int, stream: int) -> None:
     """The C ABI's launch of whatever operation the kernel is of."""
     operands = _operands(tensors, expected_m)
     opened = library()
     opened.check(opened.qj_kernel_launch(kernel.handle, byref(operands), stream))
 
 
-def _operands(tensors: dict[str, _abi.DLTensor | None], expected_m: int) -> _abi.Operands:
+def _operands(tensors: dict[str, _abi.DLTensor], expected_m: int) -> _abi.Operands:
     operands = _abi.Operands(struct_size=sizeof(_abi.Operands), expected_m=expected_m)
     for name, tensor in tensors.items():
-        if tensor is not None:
-            setattr(operands, name, pointer(tensor))
+        setattr(operands, name, pointer(tensor))
     return operands
 
 
@@ -188,10 +179,6 @@ def require_simulated(service: Service) -> None:
     """Raises InvalidArgument unless the service's device is simulated, and takes host memory."""
     if not service.is_simulated:
         raise refuse("input.device", "host memory", _HOST_RULE)
-
-
-def _place(view: View) -> str:
-    return "host memory" if view.on_host else f"device {view.tensor.device.device_id}"
 
 
 # ---- Outputs ----
