@@ -121,6 +121,7 @@ DriverApi::DriverApi(base::DynamicLibrary library)
       table_(std::make_unique<DriverTable>()),
       version_(query_version(library_, path_)),
       wants_ptx_(library_.symbol("qj_wants_ptx") != nullptr),
+      share_host_(reinterpret_cast<ShareHost>(library_.symbol("qj_sim_share_host"))),
       no_slots_(std::make_unique<DeviceSlots>(0)) {
   check_version();
   const SymbolLookup lookup(library_);

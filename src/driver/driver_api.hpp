@@ -56,6 +56,12 @@ class DriverApi {
   /// devices do.
   [[nodiscard]] bool wants_ptx() const noexcept { return wants_ptx_; }
 
+  /// Makes `bytes` of host memory at `data` memory of a device, for good: 0 if that worked.
+  using ShareHost = int (*)(int ordinal, void* data, std::uint64_t bytes);
+
+  /// Simulated devices offer it (`qj_sim_share_host`); null with any other driver.
+  [[nodiscard]] ShareHost share_host() const noexcept { return share_host_; }
+
   /// True in a child of the process that initialized this driver. A few loads, no system call.
   [[nodiscard]] bool forked() const noexcept {
     return initialized_.load(std::memory_order_relaxed) &&
@@ -86,6 +92,7 @@ class DriverApi {
   std::unique_ptr<DriverTable> table_;
   int version_ = 0;
   bool wants_ptx_ = false;
+  ShareHost share_host_ = nullptr;
   mutable std::mutex mutex_;  // guards initialization
   mutable std::atomic<bool> initialized_{false};
   mutable unsigned mark_at_initialization_ = 0;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <new>
 #include <sys/mman.h>
 #include <utility>
@@ -83,8 +84,10 @@ struct Memory::Block {
   Pages writers;
   Pages fine;
 
-  Block(std::uint64_t address, std::uint64_t bytes, std::string label, bool read_only)
-      : data(round_up(bytes, kAlignment)),
+  /// `host` is memory of somebody else at `address`, or null.
+  Block(std::uint64_t address, std::uint64_t bytes, std::string label, bool read_only,
+        std::uint8_t* host = nullptr)
+      : data(host == nullptr ? Pages(round_up(bytes, kAlignment)) : Pages()),
         init(round_up(bytes, kAlignment) / 8),
         writers(round_up(bytes, kAlignment)),
         fine(round_up(bytes, kAlignment) * 8) {
@@ -92,7 +95,7 @@ struct Memory::Block {
     view.bytes = bytes;
     view.label = std::move(label);
     view.read_only = read_only;
-    view.data = data.data();
+    view.data = host == nullptr ? data.data() : host;
     view.init = init.data();
     view.writers = reinterpret_cast<std::uint64_t*>(writers.data());
     view.fine = reinterpret_cast<std::uint64_t*>(fine.data());
@@ -321,6 +324,46 @@ void Memory::mark_initialized(std::uint64_t address, std::uint64_t bytes) {
     const std::uint64_t offset = address - at->address;
     set_bits(at->init, offset, std::min(bytes, at->bytes - offset), true);
   }
+}
+
+bool Memory::share(void* data, std::uint64_t bytes) {
+  constexpr std::uint64_t kStep = 16;  // what the tags of writers divide into
+  std::uint64_t first = reinterpret_cast<std::uint64_t>(data) / kStep * kStep;
+  std::uint64_t end = reinterpret_cast<std::uint64_t>(data) + bytes;
+  if (bytes == 0 || end < first) {
+    return false;
+  }
+  const std::unique_lock lock(mutex_);
+  auto from = live_.upper_bound(first);
+  if (from != live_.begin() && std::prev(from)->second->view.contains(first, 1)) {
+    --from;
+  }
+  auto to = from;
+  for (; to != live_.end() && to->first < end; ++to) {
+    const Allocation& view = to->second->view;
+    if (view.data != reinterpret_cast<std::uint8_t*>(view.address)) {
+      return false;  // an allocation of the device
+    }
+    if (view.contains(first, end - first)) {
+      return true;
+    }
+    first = std::min(first, view.address);
+    end = std::max(end, view.address + view.bytes);
+  }
+  try {
+    auto block = std::make_unique<Block>(first, end - first, "shared host memory", false,
+                                         reinterpret_cast<std::uint8_t*>(first));
+    set_bits(block->view.init, 0, end - first, true);
+    outgrown_.reserve(outgrown_.size() + static_cast<std::size_t>(std::distance(from, to)));
+    for (auto outgrown = from; outgrown != to; ++outgrown) {
+      outgrown_.push_back(std::move(outgrown->second));
+    }
+    live_.erase(from, to);
+    live_.emplace(first, std::move(block));
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  return true;
 }
 
 std::uint64_t Memory::reserve_serials(std::uint64_t count) {

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <shared_mutex>
 #include <string>
+#include <vector>
 
 namespace quantjit::sim {
 
@@ -78,6 +79,12 @@ class Memory {
   /// False when `address` is not the start of a live allocation.
   bool free(std::uint64_t address);
 
+  /// Lets kernels reach host memory at its own address, as contents that somebody has written. It
+  /// is reached for good: ranges that overlap grow together, since a kernel that is still queued
+  /// may use either, and nobody tells when host memory is released. False for no bytes, and where
+  /// there is an allocation already or no memory to keep track with.
+  bool share(void* data, std::uint64_t bytes);
+
   [[nodiscard]] std::uint64_t capacity() const { return capacity_; }
 
   [[nodiscard]] std::uint64_t used() const;
@@ -123,6 +130,7 @@ class Memory {
   std::atomic<std::uint64_t> next_serial_{1};
   mutable std::shared_mutex mutex_;
   std::map<std::uint64_t, std::unique_ptr<Block>> live_;
+  std::vector<std::unique_ptr<Block>> outgrown_;  // shared ranges; a running kernel may hold one
   std::map<std::uint64_t, Freed> freed_;
 };
 

@@ -68,6 +68,11 @@ void qj_sim_set_seed(uint64_t seed);
 int qj_sim_set_fault_policy(int policy);
 int qj_sim_set_launch_policy(int policy);
 
+/* Lets kernels of a device (an ordinal) reach host memory at its own address, until the process
+ * ends. It may be shared again, and ranges may overlap. Returns 0, or 1 when there is no such
+ * device, the driver is not initialized, or the memory cannot be kept track of. */
+int qj_sim_share_host(int device, void* data, uint64_t bytes);
+
 /* Ends a kernel with a fault after this many lane instructions; 0, the default, sets no limit. */
 void qj_sim_set_instruction_limit(uint64_t lane_instructions);
 

@@ -157,6 +157,13 @@ int qj_sim_set_launch_policy(int policy) {
   return 0;
 }
 
+int qj_sim_share_host(int device, void* data, uint64_t bytes) {
+  bool shared = false;
+  const CUresult result = quantjit::simdriver::guard(
+      [&] { shared = quantjit::simdriver::device_at(device).memory.share(data, bytes); });
+  return result == CUDA_SUCCESS && shared ? 0 : 1;
+}
+
 void qj_sim_set_instruction_limit(uint64_t lane_instructions) {
   control().instruction_limit = lane_instructions;
 }
