@@ -186,6 +186,7 @@ typedef struct qj_traits {
   int32_t schedule;    ///< per_token_group_quant: QJ_SCHEDULE_*
   int32_t fill;        ///< per_token_group_quant: QJ_FILL_*
   int32_t zero_rows;   ///< per_token_quant: QJ_ZERO_ROWS_*
+  int32_t reserved;    ///< 0
 } qj_traits;
 
 // ---- Options and arguments ----
@@ -266,7 +267,7 @@ typedef struct qj_prewarm_options {
   uint64_t memory_limit;          ///< bytes that compiles may take; 0 = what is free
   qj_progress_callback progress;  ///< may be null
   void* user;                     ///< handed to `progress`
-  const qj_cancel* cancel;        ///< may be null; must live as long as the call
+  qj_cancel* cancel;              ///< may be null; also turned on when `progress` says so
 } qj_prewarm_options;
 
 // ---- Kernels of the caller ----
@@ -290,21 +291,32 @@ typedef struct qj_source_entry {
   qj_text function;          ///< qualified name, e.g. "engine::rmsnorm_quant"
   const qj_text* arguments;  ///< keys whose values are its template arguments, "math" among them,
                              ///< or integers, true and false
-  size_t num_arguments;  ///< 0: no template
+  size_t num_arguments;      ///< 0: no template
 } qj_source_entry;
+
+/// A file that a source includes.
+typedef struct qj_source_file {
+  qj_text path;  ///< as in `#include "path"`
+  qj_text text;  ///< its content
+} qj_source_file;
 
 /// An operation of the caller: source and trait schema. See quantjit/source.hpp.
 typedef struct qj_source {
-  size_t struct_size;         ///< bytes of this struct, set by the caller
-  qj_text op;                 ///< name in descriptors, a lower-case identifier
-  qj_text path;               ///< name of the source in the include root, e.g. "engine/norm.cuh"
-  qj_text text;               ///< the source; or
-  qj_text file;               ///< a file that holds it, which reload_sources reads again
-  const qj_source_key* keys;  ///< in canonical order
-  size_t num_keys;            ///< 0 to 16; `pdl` and `math` are always there
+  size_t struct_size;              ///< bytes of this struct, set by the caller
+  qj_text op;                      ///< name in descriptors, a lower-case identifier
+  qj_text path;                    ///< of the source in the include root, e.g. "engine/norm.cuh"
+  qj_text text;                    ///< the source; or
+  qj_text file;                    ///< a file that holds it, read again by qj_reload_sources()
+  const qj_source_file* includes;  ///< files of the caller that it includes
+  size_t num_includes;             ///< number of them
+  const qj_source_key* keys;       ///< in canonical order; `pdl` and `math` are always there
+  size_t num_keys;                 ///< 0 to 16
   const qj_source_entry* entries;  ///< a launch picks one by index
   size_t num_entries;              ///< 1 to 3
   size_t parameter_bytes;          ///< size of the one struct that every entry takes by value
+  size_t dynamic_shared_bytes;     ///< most that a launch asks for a block, in bytes
+  int32_t fmad;                    ///< 1: the compiler may contract a * b + c
+  int32_t reserved;                ///< 0
 } qj_source;
 
 /// A launch of a caller's kernel.

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/capi/guard.hpp"
+#include "src/capi/handles.hpp"
+#include "src/capi/json.hpp"
+#include "src/capi/options.hpp"
+#include "src/capi/text.hpp"
+#include "src/service/body.hpp"
+
+#include <quantjit/quantjit.h>
+
+using namespace quantjit;
+using namespace quantjit::capi;
+
+namespace {
+
+DeviceReport describe(KernelService& service, int ordinal) {
+  const driver::DriverApi& api = service.body().driver();
+  const int devices = driver::device_count(api);
+  const driver::DeviceInfo& info = driver::device_info(api, ordinal);
+  return {.ordinal = info.ordinal,
+          .name = info.name,
+          .arch = info.arch,
+          .sm_count = info.sm_count,
+          .memory_bytes = info.memory_bytes,
+          .driver_version = info.driver_version,
+          .simulated = api.share_host() != nullptr,
+          .devices = devices};
+}
+
+}  // namespace
+
+qj_status qj_service_open(const qj_service_options* options, qj_service** service) {
+  return guard([&] {
+    require(service, "service");
+    *service = new qj_service{KernelService(options_of(options))};
+  });
+}
+
+void qj_service_close(qj_service* service) {
+  delete service;
+}
+
+qj_status qj_stats(qj_service* service, char** json, size_t* size) {
+  return guard([&] {
+    require(service, "service");
+    store_text(stats_json(service->service.stats()), json, size);
+  });
+}
+
+qj_status qj_device_stats(qj_service* service, int32_t device, char** json, size_t* size) {
+  return guard([&] {
+    require(service, "service");
+    store_text(device_stats_json(service->service.device_stats(device)), json, size);
+  });
+}
+
+qj_status qj_device_info(qj_service* service, int32_t device, char** json, size_t* size) {
+  return guard([&] {
+    require(service, "service");
+    store_text(device_json(describe(service->service, device)), json, size);
+  });
+}
+
+qj_status qj_explain(qj_service* service, const char* traits, size_t traits_size, const char* arch,
+                     size_t arch_size, char** json, size_t* size) {
+  return guard([&] {
+    require(service, "service");
+    const Explanation explanation =
+        service->service.explain(parse_descriptor(view_of(traits, traits_size, "traits")),
+                                 Arch::parse(view_of(arch, arch_size, "arch")));
+    store_text(explanation_json(explanation), json, size);
+  });
+}
+
+qj_status qj_reload_sources(qj_service* service) {
+  return guard([&] {
+    require(service, "service");
+    service->service.reload_sources();
+  });
+}
+
+qj_status qj_evict_memory(qj_service* service, int32_t device, uint64_t* count) {
+  return guard([&] {
+    require(service, "service");
+    const std::size_t dropped = service->service.evict_memory(device);
+    if (count != nullptr) {
+      *count = dropped;
+    }
+  });
+}
+
+qj_status qj_seal(qj_service* service) {
+  return guard([&] {
+    require(service, "service");
+    service->service.seal();
+  });
+}
