@@ -16,11 +16,13 @@ target_include_directories(quantjit_flags INTERFACE
                            "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}")
 # Messages and logs never carry the build machine's paths.
 target_compile_options(quantjit_flags INTERFACE "-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=")
+add_library(quantjit_sanitizers INTERFACE)
 if(QUANTJIT_SANITIZE)
-  target_compile_options(quantjit_flags INTERFACE -fsanitize=${QUANTJIT_SANITIZE} -fno-omit-frame-pointer
+  target_compile_options(quantjit_sanitizers INTERFACE -fsanitize=${QUANTJIT_SANITIZE} -fno-omit-frame-pointer
     -fno-sanitize-recover=all)
-  target_link_options(quantjit_flags INTERFACE -fsanitize=${QUANTJIT_SANITIZE})
+  target_link_options(quantjit_sanitizers INTERFACE -fsanitize=${QUANTJIT_SANITIZE})
 endif()
+target_link_libraries(quantjit_flags INTERFACE quantjit_sanitizers)
 
 set_property(GLOBAL PROPERTY QUANTJIT_MODULES "")
 
