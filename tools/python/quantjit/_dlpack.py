@@ -184,6 +184,8 @@ def _view_of_numpy(value: Any, name: str, writable: bool) -> View:
     if any(step % size for step in value.strides):
         raise refuse(f"{name}.strides", value.strides, f"they must be multiples of {size} bytes, the element's size")
     strides = [step // size for step in value.strides]
+    if value.size == 0:  # NumPy's strides mean nothing then
+        strides = [1 if i == value.ndim - 1 else max(value.shape[-1], 1) for i in range(value.ndim)]
     address = value.__array_interface__["data"][0]
     return View(make_tensor(address, code, value.shape, strides, (_abi.DEVICE_CPU, 0)), value)
 

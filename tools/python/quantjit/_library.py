@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 import pathlib
 import threading
 from ctypes import byref, c_char_p, c_size_t, c_void_p
+from typing import Any, NoReturn
 
 from quantjit import _abi
-from quantjit.errors import LibraryError, QuantJitError, from_status
+from quantjit.errors import LibraryError, QuantJitError, UnsupportedError, from_status
 
 SONAME = "libquantjit.so.1"
 
@@ -37,14 +39,24 @@ class Library:
                 "install the library of the same release"
             )
         for name, (result, arguments) in _abi.PROTOTYPES.items():
-            function = self.dll[name]
+            try:
+                function = self.dll[name]
+            except AttributeError:
+                setattr(self, name, functools.partial(self._missing, name))
+                continue
             function.restype, function.argtypes = result, arguments
             setattr(self, name, function)
+
+    def _missing(self, name: str, *_: object) -> NoReturn:
+        raise UnsupportedError(f"{self.path} has no {name}; install the library of the same release as this package")
 
     def error(self, status: int) -> QuantJitError:
         """The error of the call that just gave `status` on this thread."""
         name = self.qj_status_name(status).decode()
         return from_status(status, name, _text(self.qj_last_error()), _text(self.qj_last_error_details()))
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"the C ABI has no {name}")  # the functions are attributes of the object
 
     def check(self, status: int) -> None:
         """Raises what a call that did not succeed left."""

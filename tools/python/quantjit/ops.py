@@ -140,9 +140,9 @@ def _described(
 
 def kernel_for(service: Service, traits: str, device: int, stream: int) -> Kernel:
     """The kernel of a launch, kept by the service. `device` -1: of the stream, or of the current context."""
-    kernel = service.launchers.get((traits, device)) if device >= 0 else None
+    kept = service.kernels
+    kernel = kept.get((traits, device)) if device >= 0 else None
     if kernel is None:
-        kept = service.launchers
         kernel = service.get(traits, None if device < 0 else device, stream)
         kept[(traits, kernel.device)] = kernel
     return kernel

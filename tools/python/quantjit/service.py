@@ -20,7 +20,7 @@ _INTERRUPT_CHECK_SECONDS = 0.1
 
 # Kernels that launches of this process used and a service no longer hands out. They stay loaded: work on a stream and
 # captured graphs may still use them, and nobody could say when that ends.
-_retired: list[Any] = []
+_retired: list[dict[tuple[str, int], Kernel]] = []
 
 
 class Service:
@@ -73,8 +73,10 @@ class Service:
         self._finalizer = weakref.finalize(self, opened.qj_service_close, handle.value)
         self._finalizer.atexit = False
         self.cuda_driver = cuda_driver
-        # What launches keep by (descriptor, device); replaced as a whole when kernels must be asked for anew.
-        self.launchers: dict[Any, Any] = {}
+        # What launches keep by (descriptor, device): kernels, and what PyTorch's launches prepared. Both are replaced as
+        # a whole when kernels must be asked for anew.
+        self.kernels: dict[tuple[str, int], Kernel] = {}
+        self.launchers: dict[tuple[str, int], Any] = {}
         self._simulated: bool | None = None
 
     @property
@@ -86,7 +88,7 @@ class Service:
 
     def close(self) -> None:
         """Ends the service. Kernels and images of it stay usable."""
-        self._forget_launchers()
+        self._forget_kernels()
         self._handle = None
         self._finalizer()
 
@@ -96,10 +98,10 @@ class Service:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _forget_launchers(self) -> None:
-        retired, self.launchers = self.launchers, {}
-        if retired:
-            _retired.append(retired)
+    def _forget_kernels(self) -> None:
+        # The table itself is kept: a thread that is about to add a kernel to it still may.
+        retired, self.kernels, self.launchers = self.kernels, {}, {}
+        _retired.append(retired)
 
     # ---- Kernels ----
 
@@ -163,13 +165,13 @@ class Service:
         """Reads kernel sources again (`kernel_dir`, files of `register_source`). The next use of a descriptor has the
         kernel of the new sources; kernels that were handed out stay as they are."""
         self._opened.check(self._opened.qj_reload_sources(self.handle))
-        self._forget_launchers()
+        self._forget_kernels()
 
     def evict_memory(self, device: int) -> int:
         """Drops a device's kernels from the memory tier. Returns how many. Those in use stay loaded."""
         count = c_uint64()
         self._opened.check(self._opened.qj_evict_memory(self.handle, device, byref(count)))
-        self._forget_launchers()
+        self._forget_kernels()
         return count.value
 
     def register_source(
@@ -205,7 +207,7 @@ class Service:
             op, path, text, file, keys or {}, entries, includes or {}, parameter_bytes, dynamic_shared_bytes, fmad
         )
         self._opened.check(self._opened.qj_register_source(self.handle, byref(given)))
-        self._forget_launchers()
+        self._forget_kernels()
 
     # ---- What it knows ----
 

@@ -41,9 +41,11 @@ _TRAIT_WORDS = {
 
 def _launcher(service: Service, traits: str, device: int, stream: int) -> Launcher:
     """Makes and keeps the launcher of a descriptor as it was written."""
+    if device < 0:
+        raise refuse("input.device", "the CPU", "it must be a CUDA device if an output is on one")
     kept = service.launchers
     kernel = ops.kernel_for(service, traits_module.canonical(traits), device, stream)
-    found = kept[("torch", traits, device)] = Launcher(kernel)
+    found = kept[(traits, device)] = Launcher(kernel)
     return found
 
 
@@ -57,18 +59,32 @@ def launch(
     stream: int | None = None,
     service: Service | None = None,
 ) -> None:
-    """Launches on outputs that exist, outside of PyTorch's dispatcher: what the operations do in the end."""
+    """Launches on outputs that exist, outside of PyTorch's dispatcher."""
     service = service or default_service()
-    device = input.get_device()
-    if device < 0 or input.device.type != "cuda":
+    if input.is_cuda:
+        _launch_on_gpu(service, input, output_q, output_s, traits, masked_m, expected_m, stream)
+    else:
         _launch_on_host(service, input, output_q, output_s, traits, masked_m, expected_m, stream or 0)
-        return
+
+
+def _launch_on_gpu(
+    service: Service,
+    input: torch.Tensor,
+    output_q: torch.Tensor,
+    output_s: torch.Tensor,
+    traits: str,
+    masked_m: torch.Tensor | None,
+    expected_m: int,
+    stream: int | None,
+) -> None:
+    device = input.get_device()
     if stream is None:
         stream = current_stream(device)
-    launcher = service.launchers.get(("torch", traits, device))
-    if launcher is None:
-        launcher = _launcher(service, traits, device, stream)
-    launcher(input, output_q, output_s, masked_m, expected_m, stream)
+    launcher = service.launchers.get((traits, device)) or _launcher(service, traits, device, stream)
+    if masked_m is None:
+        launcher(input, output_q, output_s, stream)
+    else:
+        launcher.masked(input, output_q, output_s, masked_m, expected_m, stream)
 
 
 def _launch_on_host(
@@ -109,7 +125,7 @@ _library = torch.library.Library("quantjit", "DEF")
 _TAGS = [torch.Tag.pt2_compliant_tag, getattr(torch.Tag, "needs_exact_strides", torch.Tag.needs_fixed_stride_order)]
 
 
-def _group_quant_into(
+def _into_on_gpu(
     input: torch.Tensor,
     output_q: torch.Tensor,
     output_s: torch.Tensor,
@@ -117,24 +133,40 @@ def _group_quant_into(
     masked_m: torch.Tensor | None = None,
     expected_m: int = 0,
 ) -> None:
-    launch(input, output_q, output_s, traits, masked_m, expected_m)
+    # As short as it can be: this is what a call costs on top of PyTorch's dispatcher and the launch itself.
+    device = input.get_device()
+    service = default_service()
+    launcher = service.launchers.get((traits, device))
+    if launcher is None or masked_m is not None:
+        _launch_on_gpu(service, input, output_q, output_s, traits, masked_m, expected_m, None)
+    else:
+        launcher(input, output_q, output_s, current_stream(device))
 
 
-def _group_quant(
+def _into_on_host(
+    input: torch.Tensor,
+    output_q: torch.Tensor,
+    output_s: torch.Tensor,
+    traits: str,
+    masked_m: torch.Tensor | None = None,
+    expected_m: int = 0,
+) -> None:
+    _launch_on_host(default_service(), input, output_q, output_s, traits, masked_m, expected_m, 0)
+
+
+def _allocating_on_gpu(
     input: torch.Tensor, traits: str, masked_m: torch.Tensor | None = None, expected_m: int = 0
 ) -> tuple[torch.Tensor, torch.Tensor]:
     output_q, output_s = empty_outputs(input, traits)
-    launch(input, output_q, output_s, traits, masked_m, expected_m)
+    _into_on_gpu(input, output_q, output_s, traits, masked_m, expected_m)
     return output_q, output_s
 
 
-def _token_quant_into(input: torch.Tensor, output_q: torch.Tensor, output_s: torch.Tensor, traits: str) -> None:
-    launch(input, output_q, output_s, traits)
-
-
-def _token_quant(input: torch.Tensor, traits: str) -> tuple[torch.Tensor, torch.Tensor]:
+def _allocating_on_host(
+    input: torch.Tensor, traits: str, masked_m: torch.Tensor | None = None, expected_m: int = 0
+) -> tuple[torch.Tensor, torch.Tensor]:
     output_q, output_s = empty_outputs(input, traits)
-    launch(input, output_q, output_s, traits)
+    _into_on_host(input, output_q, output_s, traits, masked_m, expected_m)
     return output_q, output_s
 
 
@@ -146,22 +178,23 @@ def _fake_into(*_: Any, **__: Any) -> None:
     return None
 
 
-def _register(schema: str, function: Any, fake: Any) -> Any:
+def _register(schema: str) -> Any:
     name = schema.partition("(")[0]
     _library.define(schema, tags=_TAGS)
-    for key in ("CUDA", "CPU"):
-        _library.impl(name, function, key)
-    torch.library.register_fake(f"quantjit::{name}", fake, lib=_library)
+    into = name.endswith("_into")
+    _library.impl(name, _into_on_gpu if into else _allocating_on_gpu, "CUDA")
+    _library.impl(name, _into_on_host if into else _allocating_on_host, "CPU")
+    torch.library.register_fake(f"quantjit::{name}", _fake_into if into else _fake, lib=_library)
     return getattr(torch.ops.quantjit, name).default
 
 
-_GROUP_TAIL = "str traits, Tensor? masked_m=None, int expected_m=0)"
-_OUT = "Tensor input, Tensor(a!) output_q, Tensor(b!) output_s, "
+_MASK = "Tensor? masked_m=None, int expected_m=0"
+_OUT = "Tensor input, Tensor(a!) output_q, Tensor(b!) output_s, str traits"
 
-group_quant_into = _register(f"per_token_group_quant_into({_OUT}{_GROUP_TAIL} -> ()", _group_quant_into, _fake_into)
-group_quant = _register(f"per_token_group_quant(Tensor input, {_GROUP_TAIL} -> (Tensor, Tensor)", _group_quant, _fake)
-token_quant_into = _register(f"per_token_quant_into({_OUT}str traits) -> ()", _token_quant_into, _fake_into)
-token_quant = _register("per_token_quant(Tensor input, str traits) -> (Tensor, Tensor)", _token_quant, _fake)
+group_quant_into = _register(f"per_token_group_quant_into({_OUT}, {_MASK}) -> ()")
+group_quant = _register(f"per_token_group_quant(Tensor input, str traits, {_MASK}) -> (Tensor, Tensor)")
+token_quant_into = _register(f"per_token_quant_into({_OUT}) -> ()")
+token_quant = _register("per_token_quant(Tensor input, str traits) -> (Tensor, Tensor)")
 
 
 # ---- What quantjit.per_token_group_quant does with PyTorch tensors ----

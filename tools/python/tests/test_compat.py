@@ -18,7 +18,7 @@ def random(*shape, dtype=torch.bfloat16):
 
 
 def raw(tensor):
-    return bytes(tensor.contiguous().view(torch.uint8).reshape(-1).tolist())
+    return bytes(tensor.contiguous().reshape(-1).view(torch.uint8).tolist())
 
 
 def same(found, wanted):

@@ -3,12 +3,14 @@
 
 import importlib.util
 import os
+import pathlib
 import shutil
 import subprocess
 import sys
 
-import conftest
 import pytest
+
+PACKAGE = pathlib.Path(__file__).resolve().parents[1]
 
 
 def run(*command, **options):
@@ -23,7 +25,7 @@ def installed(tmp_path_factory):
     if importlib.util.find_spec("setuptools") is None or importlib.util.find_spec("pip") is None:
         pytest.skip("pip or setuptools is not installed")
     work = tmp_path_factory.mktemp("package")
-    shutil.copytree(conftest.SOURCE / "tools" / "python", work / "source", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(PACKAGE, work / "source", ignore=shutil.ignore_patterns("__pycache__"))
     run(
         sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index", "--no-deps",
         "--no-build-isolation", "--target", work / "site", work / "source",
@@ -38,7 +40,7 @@ def python(installed, program, tmp_path, **environment):
 
 
 def test_every_module_is_installed_and_nothing_compiled(installed):
-    source = conftest.SOURCE / "tools" / "python" / "quantjit"
+    source = PACKAGE / "quantjit"
     wanted = {path.relative_to(source) for path in source.rglob("*.py")} | {(source / "py.typed").relative_to(source)}
     found = {path.relative_to(installed / "quantjit") for path in (installed / "quantjit").rglob("*") if path.is_file()}
     assert wanted == {path for path in found if path.suffix != ".pyc"}

@@ -113,15 +113,16 @@ LIST = [f"per_token_group_quant:group={group}" for group in (32, 64, 128)]
 
 def test_prewarm_then_seal(own):
     seen = []
-    report = own.prewarm(LIST, archs=[ARCH], jobs=2, progress=seen.append)
+    report = own.prewarm(LIST, devices=[0], jobs=2, progress=seen.append)
     assert (report["requested"], report["compiled"], report["failed"]) == (3, 3, [])
     assert seen[0]["requested"] == 3 and seen[-1]["compiled"] == 3
+    assert own.device_stats(0)["loaded_kernels"] == 3
     own.seal()
     assert own.get(LIST[0]).device == 0
     with pytest.raises(quantjit.SealedMiss) as caught:
         own.get("per_token_group_quant:group=16")
     assert isinstance(caught.value, LookupError)
-    assert own.prewarm(LIST, archs=[ARCH])["hits"] == 3
+    assert own.prewarm(LIST, devices=[0])["hits"] == 3
 
 
 def test_a_prewarm_that_cannot_do_all_says_what_it_did(simulator, own):
@@ -157,20 +158,21 @@ def test_editing_a_kernel_changes_the_next_result_of_a_running_process(simulator
     folder = tmp_path / "kernels"
     shutil.copytree(conftest.SOURCE / "kernels", folder)
     monkeypatch.setenv("QUANTJIT_KERNEL_DIR", str(folder))
-    x = np.full((2, 128), 3, ml_dtypes.bfloat16)
+    x = np.zeros((2, 128), ml_dtypes.bfloat16)
     with quantjit.Service(memory_only=True) as service:
 
         def scale():
             return quantjit.per_token_group_quant(x, numerics="exact", service=service)[1][0, 0]
 
-        assert scale() == np.float32(3) / np.float32(448)
+        floor = np.float32(1e-10) / np.float32(448)
+        assert scale() == floor
         file = folder / "device" / "scale.cuh"
         text = file.read_text()
-        assert text.count("kE4M3 ? 448.0F") == 1
-        file.write_text(text.replace("kE4M3 ? 448.0F", "kE4M3 ? 224.0F"))
-        assert scale() == np.float32(3) / np.float32(448), "it must not change before it is told"
+        assert text.count("kAmaxFloor = 1e-10F") == 1
+        file.write_text(text.replace("kAmaxFloor = 1e-10F", "kAmaxFloor = 448.0F"))
+        assert scale() == floor, "it must not change before it is told"
         service.reload_sources()
-        assert scale() == np.float32(3) / np.float32(224)
+        assert scale() == 1
         file.write_text("this is no CUDA\n" + text)
         service.reload_sources()
         with pytest.raises(quantjit.CompileError) as caught:
@@ -178,7 +180,7 @@ def test_editing_a_kernel_changes_the_next_result_of_a_running_process(simulator
         assert "scale.cuh" in caught.value.log
         file.write_text(text)
         service.reload_sources()
-        assert scale() == np.float32(3) / np.float32(448)
+        assert scale() == floor
 
 
 # ---- Errors and lifetimes ----
@@ -209,7 +211,7 @@ def test_handles_are_released_when_they_are_dropped(own):
         own.image(TRAITS, ARCH).info()
     gc.collect()
     assert own.device_stats(0)["loaded_kernels"] == 1
-    assert own.stats()["compiles"] == 1
+    assert own.stats()["compiles"] == 2, "one is PTX, which the simulated device takes"
 
 
 def test_a_process_that_ends_with_everything_open_ends_well(simulator, cache):
