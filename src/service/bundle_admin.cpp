@@ -108,13 +108,19 @@ Selection select_all(KernelService::Body& body, const std::vector<std::string>& 
   for (const std::string& arch : archs) {
     present[arch] = false;
   }
-  for (cache::ListedHead& listed : body.store.list_heads()) {
-    const auto arch = present.find(arch_of(listed.head.key_text));
+  std::map<std::string, std::string> arch_by_path;
+  for (const cache::ListedHead& listed : body.store.list_heads()) {
+    arch_by_path[listed.path] = arch_of(listed.head.key_text);
+  }
+  for (cache::ListedEntry& listed : body.store.list()) {
+    const std::string& entry_arch = arch_by_path[listed.path];
+    const auto arch = present.find(entry_arch);
     if (arch != present.end()) {
       arch->second = true;
     }
-    if (archs.empty() || arch != present.end()) {
-      selection.keys.push_back(std::move(listed.head.key));
+    // One without a head is damaged: whoever reads it next says so.
+    if (archs.empty() || arch != present.end() || entry_arch.empty()) {
+      selection.keys.push_back(std::move(listed.key));
     }
   }
   for (const auto& [arch, is_present] : present) {

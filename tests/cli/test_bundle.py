@@ -116,6 +116,26 @@ class Bundle(BundleTest):
         self.assertEqual(self.bundle.read_bytes(), before, "the old file is left")
         self.assertEqual(self.files(), ["cache", "kernels.qjb", "manifest.json"])
 
+    def test_exports_trait_texts_and_what_a_model_needs(self):
+        self.fill()
+        self.assertEqual(self.export(COL, "--arch", "sm_90a,sm_100a")["entries"], 2)
+        self.assertIn("the same trait texts", self.fails("bundle", "export", "--out", self.bundle, ROW, "--arch", "sm_90a").err)
+        config = self.work / "config.json"
+        shape = {"hidden_size": 4096, "intermediate_size": 14336, "num_attention_heads": 32, "num_key_value_heads": 8,
+                 "head_dim": 128, "num_hidden_layers": 2, "torch_dtype": "bfloat16", "vocab_size": 128256,
+                 "architectures": ["LlamaForCausalLM"], "model_type": "llama"}  # fmt: skip
+        config.write_text(json.dumps({**shape, "quantization_config": {
+            "quant_method": "fp8", "activation_scheme": "dynamic", "weight_block_size": [128, 128]}}))  # fmt: skip
+        model = ["--model", config, "--tp", "2", "--arch", "sm_90a"]
+        self.assertIn("the same options of the model", self.fails("bundle", "export", "--out", self.work / "m.qjb", *model).err)
+        warmed = self.document("prewarm", *model)
+        self.assertGreater(warmed["compiled"] + warmed["hits"], 0)
+        exported = self.document("bundle", "export", "--out", self.work / "m.qjb", *model)
+        self.assertEqual((exported["entries"], exported["missing"]), (warmed["requested"], []))
+        config.write_text(json.dumps(shape))
+        self.assertFalse((self.work / "n.qjb").exists())
+        self.assertIn("no kernel is needed", self.fails("bundle", "export", "--out", self.work / "n.qjb", *model).err)
+
     def test_targets_narrow_all_and_import(self):
         self.fill()
         self.assertEqual(self.export("--all", "--arch", "sm_100a")["archs"], ["sm_100a"])
@@ -168,6 +188,8 @@ class Bundle(BundleTest):
         self.refuses("bundle")
         self.refuses("bundle", "export", "--all")
         self.refuses("bundle", "export", "--out", self.bundle)
+        self.refuses("bundle", "export", "--out", self.bundle, COL)
+        self.refuses("bundle", "export", "--out", self.bundle, COL, "--all")
         self.refuses("bundle", "export", "--out", self.bundle, "--all", "--arch", "nonsense")
         self.refuses("bundle", "import")
         self.assertIn("empty", self.fails("bundle", "export", "--out", self.bundle, "--all").err)
@@ -183,11 +205,13 @@ class Bundle(BundleTest):
     def test_a_damaged_entry_is_not_exported(self):
         self.fill()
         path = self.entries()[1]
-        path.write_bytes(path.read_bytes()[:-1] + b"\x00")
-        result = self.fails("bundle", "export", "--out", self.bundle, "--all")
-        self.assertIn(path.name, result.err)
-        self.assertIn("checksum", result.err)
-        self.assertEqual(self.files(), ["cache"])
+        good = path.read_bytes()
+        for damaged, reason in ((good[:-1] + bytes([good[-1] ^ 1]), "checksum"), (b"", "shorter")):
+            path.write_bytes(damaged)
+            result = self.fails("bundle", "export", "--out", self.bundle, "--all")
+            self.assertIn(path.name, result.err)
+            self.assertIn(reason, result.err)
+            self.assertEqual(self.files(), ["cache"])
 
 
 class BundleInPlace(BundleTest):

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/commands.hpp"
 #include "tools/cli/image_report.hpp"
+#include "tools/cli/prewarm_report.hpp"
+#include "tools/cli/prewarm_source.hpp"
 
 #include <quantjit/bundle.hpp>
 
@@ -62,17 +64,24 @@ void print_problem(Console& console, const char* word, const BundleProblem& prob
                            problem.entry.arch, problem.reason, short_key(problem.entry.key)));
 }
 
-/// The command line that would compile what is missing.
+/// What would compile what is missing.
 std::string prewarm_hint(const BundleOptions& options, const BundleExportReport& report) {
-  std::string archs;
-  for (const std::string& arch : options.archs) {
-    archs += (archs.empty() ? "" : ",") + arch;
+  const PrewarmOptions& source = options.source;
+  std::string suffix;
+  for (const std::string& arch : source.archs) {
+    suffix += (suffix.empty() ? " --arch " : ",") + arch;
   }
-  const std::string suffix = archs.empty() ? "" : " --arch " + archs;
-  if (!options.manifest.empty()) {
-    return "quantjit prewarm --manifest " + options.manifest + suffix;
+  if (options.all) {
+    return "quantjit prewarm TRAITS... --arch " + report.missing.front().arch;
   }
-  return "quantjit prewarm TRAITS... --arch " + report.missing.front().arch;
+  if (!source.manifest.empty()) {
+    return "quantjit prewarm --manifest " + source.manifest + suffix;
+  }
+  if (!source.trace.empty()) {
+    return "quantjit prewarm --from-trace " + source.trace + suffix;
+  }
+  return "quantjit prewarm and the same " +
+         std::string(source.model.path.empty() ? "trait texts" : "options of the model") + suffix;
 }
 
 int report_missing(Console& console, const BundleOptions& options,
@@ -90,7 +99,7 @@ int report_missing(Console& console, const BundleOptions& options,
   }
   console.message(
       fmt::format("{} was not written because the cache lacks {}; compile it ahead "
-                  "with: {}{}",
+                  "with {}{}",
                   options.file,
                   report.missing.size() == 1 ? std::string("an entry")
                                              : fmt::format("{} entries", report.missing.size()),
@@ -99,23 +108,38 @@ int report_missing(Console& console, const BundleOptions& options,
 }
 
 /// What the command line asks to export.
-BundleExport export_request(const BundleOptions& options) {
+BundleExport export_request(const BundleOptions& options, MathMode math) {
   BundleExport what{.path = options.file,
                     .requests = {},
                     .all = options.all,
-                    .archs = parse_archs(options.archs),
+                    .archs = parse_archs(options.source.archs),
                     .signing_key = options.signing_key};
-  if (!options.manifest.empty()) {
-    what.requests = read_manifest(options.manifest, what.archs);
-  } else if (!options.all) {
-    throw InvalidArgument("bundle export", "nothing to export", "give --manifest or --all");
+  const PrewarmOptions& source = options.source;
+  if (options.all) {
+    return what;
   }
+  if (source.traits.empty() && source.manifest.empty() && source.trace.empty() &&
+      source.model.path.empty()) {
+    throw InvalidArgument("bundle export", "nothing to export",
+                          "name trait texts, --manifest, --from-trace, --model or --all");
+  }
+  PrewarmSource gathered = gather(source, math);
+  if (const std::string refusals = refusal_text(gathered.models); !refusals.empty()) {
+    throw CommandFailure(refusals);
+  }
+  if (gathered.items.empty()) {
+    throw CommandFailure("nothing was exported to " + options.file +
+                         " because no kernel is needed; quantjit prewarm with the same options "
+                         "shows why");
+  }
+  what.requests = std::move(gathered.items);
   return what;
 }
 
 int run_export(const Context& context, const BundleOptions& options) {
-  const BundleExport what = export_request(options);
-  KernelService service(context.service_options());
+  const ServiceOptions service_options = context.service_options();
+  const BundleExport what = export_request(options, service_options.math);
+  KernelService service(service_options);
   const BundleExportReport report = export_bundle(service, what);
   if (!report.missing.empty()) {
     return report_missing(context.console, options, report);
@@ -129,9 +153,10 @@ int run_export(const Context& context, const BundleOptions& options) {
 
 int run_import(const Context& context, const BundleOptions& options) {
   KernelService service(context.service_options());
-  const BundleImportReport report = import_bundle(service, {.path = options.file,
-                                                            .verify_key = options.verify_key,
-                                                            .archs = parse_archs(options.archs)});
+  const BundleImportReport report =
+      import_bundle(service, {.path = options.file,
+                              .verify_key = options.verify_key,
+                              .archs = parse_archs(options.source.archs)});
   Value::Object document = bundle_value(report.bundle);
   document.emplace_back("root", report.root);
   document.emplace_back("imported", report.imported);
@@ -151,7 +176,7 @@ int run_import(const Context& context, const BundleOptions& options) {
 int run_verify(Console& console, const BundleOptions& options) {
   const BundleVerification report = verify_bundle({.path = options.file,
                                                    .verify_key = options.verify_key,
-                                                   .archs = parse_archs(options.archs)});
+                                                   .archs = parse_archs(options.source.archs)});
   Value::Object document = bundle_value(report.bundle);
   document.emplace_back("bad", array_of(report.bad, problem_value));
   console.document(std::move(document));

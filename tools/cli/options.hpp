@@ -108,18 +108,6 @@ struct TuneOptions {
   bool dry_run = false;  ///< measure, keep nothing
 };
 
-enum class BundleAction : std::uint8_t { kExport, kImport, kVerify, kList };
-
-struct BundleOptions {
-  BundleAction action = BundleAction::kList;
-  std::string file;
-  std::string manifest;            ///< export: what to export
-  bool all = false;                ///< export: everything
-  std::vector<std::string> archs;  ///< which targets; empty: all
-  std::string signing_key;         ///< export: PEM file; empty: not signed
-  std::string verify_key;          ///< import, verify: PEM file; empty: any or none
-};
-
 /// How the model of a prewarm is served. See models::Request.
 struct ModelOptions {
   std::string path;
@@ -146,6 +134,17 @@ struct PrewarmOptions {
   std::vector<std::string> archs;
   int jobs = 0;  ///< 0: by cores and memory
   bool isolate = false;
+};
+
+enum class BundleAction : std::uint8_t { kExport, kImport, kVerify, kList };
+
+struct BundleOptions {
+  BundleAction action = BundleAction::kList;
+  std::string file;
+  PrewarmOptions source;    ///< export: what to export; everywhere its `archs`: which targets
+  bool all = false;         ///< export: everything
+  std::string signing_key;  ///< export: PEM file; empty: not signed
+  std::string verify_key;   ///< import, verify: PEM file; empty: any or none
 };
 
 /// A process of `prewarm --isolate`.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/parse_bundle.hpp"
 
+#include "tools/cli/parse_prewarm.hpp"
+
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
@@ -9,7 +11,7 @@ namespace quantjit::cli {
 namespace {
 
 void add_archs(CLI::App& leaf, BundleOptions& bundle, const char* help) {
-  leaf.add_option("--arch", bundle.archs, help)
+  leaf.add_option("--arch", bundle.source.archs, help)
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("ARCH,...");
@@ -33,11 +35,11 @@ void add_bundle_command(CLI::App& app, CommandOptions& command, BundleOptions& b
       add("export", "Write entries of the cache into a bundle; compiles nothing",
           BundleAction::kExport);
   exporting->add_option("--out", bundle.file, "the bundle to write")->type_name("FILE")->required();
-  CLI::Option* const manifest =
-      exporting->add_option("--manifest", bundle.manifest, "what to export: a prewarm manifest")
-          ->type_name("FILE");
-  exporting->add_flag("--all", bundle.all, "export every entry of every cache root")
-      ->excludes(manifest);
+  CLI::Option* const all =
+      exporting->add_flag("--all", bundle.all, "export every entry of every cache root");
+  for (CLI::Option* const source : add_sources(*exporting, bundle.source)) {
+    all->excludes(source);
+  }
   add_archs(*exporting, bundle, "targets, such as sm_90a,sm_100a; with --all only these");
   exporting->add_option("--sign", bundle.signing_key, "sign with this Ed25519 private key")
       ->type_name("KEY.pem");

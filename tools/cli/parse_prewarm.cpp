@@ -48,7 +48,9 @@ void add_model_options(CLI::App& app, ModelOptions& model) {
   }
 }
 
-void add_sources(CLI::App& app, PrewarmOptions& prewarm) {
+}  // namespace
+
+std::vector<CLI::Option*> add_sources(CLI::App& app, PrewarmOptions& prewarm) {
   std::vector<CLI::Option*> sources{
       app.add_option("traits", prewarm.traits,
                      "trait texts, such as per_token_group_quant:group=128,scale=ue8m0,layout=col")
@@ -67,9 +69,9 @@ void add_sources(CLI::App& app, PrewarmOptions& prewarm) {
       }
     }
   }
+  add_model_options(app, prewarm.model);
+  return sources;
 }
-
-}  // namespace
 
 void add_prewarm_commands(CLI::App& app, CommandOptions& command, PrewarmOptions& prewarm,
                           PrewarmWorkerOptions& worker) {
@@ -87,7 +89,6 @@ void add_prewarm_commands(CLI::App& app, CommandOptions& command, PrewarmOptions
       ->type_name("N");
   warming->add_flag("--isolate", prewarm.isolate,
                     "compile in processes of their own, which a crash of the compiler ends alone");
-  add_model_options(*warming, prewarm.model);
   warming->callback([&command, &prewarm] {
     if (prewarm.traits.empty() && prewarm.manifest.empty() && prewarm.trace.empty() &&
         prewarm.model.path.empty()) {
