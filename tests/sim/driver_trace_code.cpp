@@ -3,6 +3,7 @@
 #include "driver_trace.hpp"
 
 #include <array>
+#include <cstdint>
 #include <cstring>
 #include <string>
 
