@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <optional>
 #include <set>
 #include <span>
@@ -19,6 +20,7 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kTraceKey = "quantjit_trace";
+constexpr std::string_view kRecordHead = "{\"quantjit_trace\":";
 constexpr int kTraceVersion = 1;
 constexpr std::size_t kLargestTrace = std::size_t{1} << 30U;
 
@@ -36,6 +38,18 @@ std::optional<json> find_record(std::string_view line) {
   }
   json record = json::parse(line.substr(brace), nullptr, false);
   return record.is_object() ? std::optional(std::move(record)) : std::nullopt;
+}
+
+/// Whether a text can be the beginnings of records, one behind the other.
+bool may_be_torn(std::string_view text) {
+  while (!text.empty()) {
+    const std::string_view piece = text.substr(0, text.find('{', 1));
+    if (!piece.starts_with(kRecordHead) && !kRecordHead.starts_with(piece)) {
+      return false;
+    }
+    text.remove_prefix(piece.size());
+  }
+  return true;
 }
 
 PrewarmItem read_record(const json& record, const std::string& where) {
@@ -78,12 +92,12 @@ Trace parse_trace(std::string_view text, const std::string& name) {
       continue;
     }
     const std::string where = name + ", line " + std::to_string(number);
-    if (line.front() != '{') {
+    const std::optional<json> record = find_record(line);
+    const std::string_view torn = record ? line.substr(0, line.rfind('{')) : line;
+    if (!may_be_torn(torn)) {
       throw InvalidArgument(where, traits::quote(line), "a trace holds one JSON object a line");
     }
-    const std::optional<json> record = find_record(line);
-    const bool follows_torn = line.rfind('{') != 0;
-    trace.torn += (record ? 0U : 1U) + (follows_torn ? 1U : 0U);
+    trace.torn += static_cast<std::size_t>(std::count(torn.begin(), torn.end(), '{'));
     if (record) {
       PrewarmItem item = read_record(*record, where);
       if (seen.insert(identity(item)).second) {

@@ -69,6 +69,7 @@ TEST_CASE("trace: what is no record, or one that does not fit, is refused with i
           "[io][trace]") {
   const auto [line, expected] = GENERATE(table<std::string, std::string>({
       {"per_token_quant sm_90a", "JSON"},
+      {R"({"quantjit_manifest":1,"items":[{"traits":"per_token_quant"}]})", "JSON"},
       {R"({"arch":"sm_90a","traits":"per_token_quant"})", "no version"},
       {R"({"quantjit_trace":2,"arch":"sm_90a","traits":"per_token_quant"})", "version"},
       {R"({"quantjit_trace":1,"traits":"per_token_quant"})", "arch"},
