@@ -34,6 +34,7 @@ constexpr KnownSetting kSettings[] = {
     {"QUANTJIT_CODE", "auto"},
     {"QUANTJIT_CAPTURE_POLICY", "error"},
     {"QUANTJIT_JIT", "on"},
+    {"QUANTJIT_RECORD", "none"},
 };
 
 struct DriverReport {

@@ -22,5 +22,6 @@ int execute(Context& context, const BenchOptions& options);
 int execute(Context& context, const TuneOptions& options);
 int execute(Context& context, const PrewarmOptions& options);
 int execute(Context& context, const PrewarmWorkerOptions& options);
+int execute(Context& context, const CoverageOptions& options);
 
 }  // namespace quantjit::cli

@@ -150,13 +150,19 @@ struct BundleOptions {
 /// A process of `prewarm --isolate`.
 struct PrewarmWorkerOptions {};
 
+struct CoverageOptions {
+  std::vector<std::string> traces;
+  std::string manifest;
+  std::vector<std::string> archs;
+};
+
 struct VersionOptions {};
 
 /// A command is the struct that describes it.
 using CommandOptions =
     std::variant<VersionOptions, DemoOptions, DoctorOptions, TraitsOptions, CompileOptions,
                  ExplainOptions, RunOptions, GoldenOptions, CacheOptions, BundleOptions,
-                 BenchOptions, TuneOptions, PrewarmOptions, PrewarmWorkerOptions>;
+                 BenchOptions, TuneOptions, PrewarmOptions, PrewarmWorkerOptions, CoverageOptions>;
 
 struct Invocation {
   GlobalOptions global;

@@ -3,8 +3,9 @@
 #include "tools/cli/parser.hpp"
 
 #include "tools/cli/parse_bundle.hpp"
-#include "tools/cli/parse_prewarm.hpp"
 #include "tools/cli/parse_cache.hpp"
+#include "tools/cli/parse_coverage.hpp"
+#include "tools/cli/parse_prewarm.hpp"
 
 #include <quantjit/version.hpp>
 
@@ -40,6 +41,7 @@ constexpr SettingOption kSettingOptions[] = {
     {"--code", "QUANTJIT_CODE", "KIND", "auto, cubin or ptx"},
     {"--capture-policy", "QUANTJIT_CAPTURE_POLICY", "POLICY", "error or load"},
     {"--jit", "QUANTJIT_JIT", "SWITCH", "on, or off: never compile"},
+    {"--record", "QUANTJIT_RECORD", "FILE", "file that what is asked for is appended to"},
 };
 
 constexpr const char* kSettingsGroup = "Settings (each also an environment variable)";
@@ -240,6 +242,7 @@ struct AllOptions {
   BenchOptions bench;
   PrewarmOptions prewarm;
   PrewarmWorkerOptions worker;
+  CoverageOptions coverage;
   TuneOptions tune;
 };
 
@@ -261,6 +264,7 @@ ParseResult parse_command_line(int argc, const char* const* argv) {
   add_bundle_command(app, invocation.command, all.bundle);
   add_bench_command(app, invocation.command, all.bench);
   add_prewarm_commands(app, invocation.command, all.prewarm, all.worker);
+  add_coverage_command(app, invocation.command, all.coverage);
   add_tune_command(app, invocation.command, all.tune);
 
   ParseResult result;
