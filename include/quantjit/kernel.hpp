@@ -86,9 +86,14 @@ class QUANTJIT_API Image {
   std::shared_ptr<const detail::ImageState> state_;
 };
 
-/// A kernel loaded on one device: a cheap copyable handle that keeps its library loaded, so a
-/// kernel in use survives eviction and the service. Immutable, thread safe. Operations of
+/// A kernel loaded on one device: a cheap copyable handle. Immutable, thread safe. Operations of
 /// quantjit/ops.hpp launch it.
+///
+/// Lifetime: the code of a kernel that a service has handed out stays loaded until the process
+/// ends, whatever becomes of the handles, the memory tier, the disk cache and the service. So
+/// launched work and graphs that captured the kernel may outlive all of them. What this costs is
+/// bounded by the distinct images that the process asks for (some tens of kilobytes each): services
+/// share them.
 class QUANTJIT_API Kernel {
  public:
   Kernel() = default;

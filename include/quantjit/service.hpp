@@ -196,11 +196,10 @@ class QUANTJIT_API KernelService {
   void reload_sources();
 
   /// Drops a device's kernels from the memory tier and returns how many there were; the next
-  /// request loads them again, without compiling, from images that stay in host memory. Kernels in
-  /// use stay: code leaves the devices once no `Kernel` on any of them shares its image. Launched
-  /// work must have ended and graphs that captured a kernel must be done with before its last
-  /// `Kernel` goes, so keep one where that is not known. Touches no other device and needs no
-  /// context. Throws: InvalidArgument for a negative ordinal.
+  /// request loads them again, without compiling, from images that stay in host memory. Code that
+  /// was only loaded ahead (prewarm) leaves the devices once no device's tier shares its image;
+  /// code of a kernel that get() has handed out stays loaded, as `Kernel` says. Touches no other
+  /// device and needs no context. Throws: InvalidArgument for a negative ordinal.
   std::size_t evict_memory(int device);
 
   /// Sums over all devices.

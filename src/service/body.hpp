@@ -161,6 +161,8 @@ struct KernelService::Body {
   std::string publish(const service::Request& request, const detail::ImageState& image);
   Kernel load_and_remember(const service::LoadedKey& key, const Descriptor& descriptor,
                            const driver::DriverApi& api);
+  /// What happens before a caller gets a kernel for the first time.
+  void hand_out(const Descriptor& descriptor, const detail::LoadedKernel& kernel);
   Kernel load_on_device(const Descriptor& descriptor, const driver::DriverApi& api, int device);
   std::shared_ptr<const driver::Library> library_of(const service::ImagePointer& image,
                                                     const driver::DriverApi& api);

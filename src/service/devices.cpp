@@ -2,6 +2,7 @@
 // Kernels by device: requests, counters, eviction.
 #include "src/driver/device.hpp"
 #include "src/service/body.hpp"
+#include "src/service/kept_libraries.hpp"
 
 #include <quantjit/error.hpp>
 #include <quantjit/service.hpp>
@@ -61,12 +62,18 @@ Kernel KernelService::Body::get(const Descriptor& descriptor, int device, Stream
     driver().initialize();
     note(descriptor, device_info(driver(), device).arch);
     kernel = load(descriptor, device, stream);
-    kernel.state()->asked_for.store(true, std::memory_order_relaxed);
-  } else if (!kernel.state()->asked_for.load(std::memory_order_relaxed)) [[unlikely]] {
-    note(descriptor, kernel.state()->device->arch);  // it was loaded ahead
-    kernel.state()->asked_for.store(true, std::memory_order_relaxed);
+  }
+  if (!kernel.state()->handed_out.load(std::memory_order_relaxed)) [[unlikely]] {
+    hand_out(descriptor, *kernel.state());
   }
   return kernel;
+}
+
+void KernelService::Body::hand_out(const Descriptor& descriptor,
+                                   const detail::LoadedKernel& kernel) {
+  note(descriptor, kernel.device->arch);  // it may have been loaded ahead
+  service::keep_loaded(*kernel.api, *kernel.image, kernel.library);
+  kernel.handed_out.store(true, std::memory_order_relaxed);
 }
 
 Kernel KernelService::get(const Descriptor& descriptor, int device, Stream stream) {

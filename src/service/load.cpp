@@ -4,6 +4,7 @@
 #include "src/base/log.hpp"
 #include "src/driver/stream.hpp"
 #include "src/service/body.hpp"
+#include "src/service/kept_libraries.hpp"
 #include "src/service/target.hpp"
 
 #include <quantjit/error.hpp>
@@ -35,6 +36,10 @@ Kernel KernelService::Body::load(const Descriptor& descriptor, int device, Strea
   driver::require_stream_on(api, stream, device, "the kernel is asked for");
   if (stream != nullptr && options.capture_policy == CapturePolicy::kError &&
       capture_state(api, stream) != driver::CaptureState::kNone) {
+    if (!may_compile()) {
+      // A kernel that is nowhere is the graver news. Looking needs no call that a capture forbids.
+      static_cast<void>(fetch_for_device(descriptor, api, device_info(api, device).arch));
+    }
     counters.capture_misses.fetch_add(1, std::memory_order_relaxed);
     throw CaptureMiss(to_text(descriptor.traits) + " is not loaded on device " +
                       std::to_string(device) +
@@ -114,9 +119,16 @@ std::shared_ptr<const driver::Library> KernelService::Body::library_of(
     const ImagePointer& image, const driver::DriverApi& api) {
   const std::string& key = image->info.key;
   const auto known = [&]() -> std::shared_ptr<const driver::Library> {
-    const std::lock_guard lock(libraries_mutex_);
-    const auto found = libraries_.find(key);
-    return found == libraries_.end() ? nullptr : found->second.lock();
+    {
+      const std::lock_guard lock(libraries_mutex_);
+      const auto found = libraries_.find(key);
+      if (found != libraries_.end()) {
+        if (auto library = found->second.lock()) {
+          return library;
+        }
+      }
+    }
+    return service::find_kept(api, *image);
   };
   if (auto library = known()) {
     return library;

@@ -33,8 +33,8 @@ struct LoadedKernel {
   /// On for an entry only if the descriptor asks for it and the code waits for its predecessor:
   /// without the wait the attribute would be a race.
   std::array<driver::ProgrammaticLaunch, kMaxEntryPoints> programmatic{};
-  /// Whether a caller has got it, and the recorder knows; false after a prewarm.
-  mutable std::atomic<bool> asked_for{false};
+  /// Whether a caller has got it: then the recorder knows, and the library is kept.
+  mutable std::atomic<bool> handed_out{false};
 };
 
 }  // namespace quantjit::detail

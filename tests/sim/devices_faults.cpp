@@ -137,9 +137,8 @@ TEST_CASE("KernelService: eviction drops the kernels of one device; those in use
     CHECK(service.get(descriptor, 0).state()->library == in_use.state()->library);
     CHECK(service.evict_memory(0) == 1);
   }
-  CHECK_FALSE(library.expired());  // device 1 has it loaded
   CHECK(service.evict_memory(1) == 1);
-  CHECK(library.expired());
+  CHECK_FALSE(library.expired());  // it was handed out: a graph may hold it
   CHECK(service.evict_memory(7) == 0);
   CHECK_THROWS_AS(service.evict_memory(kCurrentDevice), InvalidArgument);
   CHECK(service.get(descriptor, 1).device() == 1);
