@@ -26,15 +26,14 @@ std::string describe_stream(const driver::DriverApi& api, Stream stream) noexcep
   }
 }
 
-void launch_here(const detail::LoadedKernel& kernel, const LaunchShape& shape, const void* params,
-                 Stream stream) {
+void launch_checked(const detail::LoadedKernel& kernel, const LaunchShape& shape,
+                    const void* params, Stream stream) {
   const driver::LaunchConfig config{.grid = {shape.grid.x, shape.grid.y, shape.grid.z},
                                     .block = {shape.block.x, shape.block.y, shape.block.z},
                                     .dynamic_shared_bytes = shape.shared_bytes,
                                     .stream = stream,
                                     .programmatic = kernel.programmatic[shape.entry]};
   void* arguments[] = {const_cast<void*>(params)};  // the driver only reads through it
-  require_stream_device(kernel, stream);
   driver::launch(*kernel.api, kernel.entries[shape.entry], config, arguments);
 }
 
@@ -42,8 +41,10 @@ void launch_here(const detail::LoadedKernel& kernel, const LaunchShape& shape, c
 [[gnu::noinline]] void launch_elsewhere(const detail::LoadedKernel& kernel,
                                         const LaunchShape& shape, const void* params,
                                         Stream stream) {
+  // Before the guard, so that a refusal tells of the caller's context.
+  driver::require_stream_on(*kernel.api, stream, kernel.device->ordinal, kOperands);
   const driver::ContextGuard guard(*kernel.api, kernel.device->ordinal);
-  launch_here(kernel, shape, params, stream);
+  launch_checked(kernel, shape, params, stream);
 }
 
 }  // namespace
@@ -91,7 +92,8 @@ void launch_entry(const detail::LoadedKernel& kernel, const LaunchShape& shape, 
     kernel.api->initialize();  // throws and says why
   }
   if (driver::current_context(*kernel.api) == kernel.primary_context) [[likely]] {
-    launch_here(kernel, shape, params, stream);
+    require_stream_device(kernel, stream);
+    launch_checked(kernel, shape, params, stream);
   } else {
     launch_elsewhere(kernel, shape, params, stream);
   }
