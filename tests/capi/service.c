@@ -19,7 +19,7 @@ static void open_and_close(void) {
 }
 
 static void option_values(void) {
-  const qj_text root = text_of("/nonexistent/quantjit-root");
+  const qj_text root = text_of("/dev/null/quantjit-root");
   const qj_shared_root shared = {root, text_of("/nonexistent/key")};
   qj_service_options options = {.struct_size = sizeof(options),
                                 .cache_roots = &root,
@@ -47,7 +47,7 @@ static void expect_refused(const qj_service_options* options, const char* part) 
 
 static void wrong_options(void) {
   const qj_service_options good = {.struct_size = sizeof(good), .ignore_environment = 1};
-  const qj_text root = text_of("/nonexistent/quantjit-root");
+  const qj_text root = text_of("/dev/null/quantjit-root");
   qj_service_options options = good;
   options.math = text_of("exact");
   expect_refused(&options, "exact");

@@ -60,7 +60,7 @@ class Key(CommandTest):
             {"cwd": "/"},
             {"cwd": self.odd},
             {"HOME": None},
-            {"HOME": "/nonexistent"},
+            {"HOME": "/dev/null/none"},
             {"HOME": str(self.odd), "XDG_CACHE_HOME": str(self.odd / "xdg"), "QUANTJIT_CACHE_DIR": None},
             {"PATH": ""},
             {"PATH": f"{self.odd}:/nonexistent"},
