@@ -8,7 +8,6 @@ list operations, so that threads never share a frame and no call takes a lock; a
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from ctypes import POINTER, addressof, c_int64, c_void_p, cast, pointer, sizeof
 from typing import Any
@@ -137,8 +136,3 @@ class Launcher:
         if status != 0:
             raise self._library.error(status)
         self._masked_frames.append(frame)
-
-
-def current_stream(device: int) -> int:
-    """PyTorch's current stream of a device."""
-    return sys.modules["torch"]._C._cuda_getCurrentRawStream(device)

@@ -22,7 +22,7 @@ import torch
 from quantjit import _shapes, ops
 from quantjit import traits as traits_module
 from quantjit._dlpack import view_of
-from quantjit._launch import Launcher, current_stream
+from quantjit._launch import Launcher
 from quantjit.errors import refuse
 from quantjit.service import Service, default_service
 
@@ -35,6 +35,9 @@ _TRAIT_WORDS = {
     torch.bfloat16: "bf16", torch.float16: "f16", torch.float32: "f32", torch.float8_e4m3fn: "e4m3", torch.int8: "int8"
 }  # fmt: skip
 
+
+# PyTorch's current stream of a device, as a number. A build without CUDA has none, and no CUDA tensors either.
+current_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)
 
 # ---- Launching ----
 
