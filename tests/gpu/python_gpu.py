@@ -67,7 +67,10 @@ def main():
             counts[outcome] += 1
             seconds = round(time.perf_counter() - begin, 2)
             results.append({"check": name, "outcome": outcome, "seconds": seconds, "said": said})
-            print(f"{outcome:8}{seconds:7.2f} s  {name}: {said if isinstance(said, str) else json.dumps(said)}", flush=True)
+            print(
+                f"{outcome:8}{seconds:7.2f} s  {name}: {said if isinstance(said, str) else json.dumps(said)}",
+                flush=True,
+            )
         report["stats"] = service.stats()
         if options.out:
             options.out.write_text(json.dumps(report, indent=1) + "\n")

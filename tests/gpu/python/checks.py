@@ -64,7 +64,7 @@ def golden(service):
     """Recorded bytes, through PyTorch tensors."""
     import golden as recorded
 
-    cases = list(recorded.selected(400_000, silu=True, per_kind=4))
+    cases = list(recorded.selected(400_000, silu=True, per_kind=6))
     for case in cases:
         codes, _, storage = recorded.make_outputs(case)
         q, kept = to_gpu(codes), torch.from_numpy(storage.view(np.int32)).cuda()
@@ -92,7 +92,9 @@ def reference(service):
         x = random(37, 1280)
         found = quantjit.per_token_group_quant(x, **keys)
         host = x.cpu()
-        wanted = torch_ops.empty_outputs(host, torch_ops.describe("per_token_group_quant", None, keys, host, None, None))
+        wanted = torch_ops.empty_outputs(
+            host, torch_ops.describe("per_token_group_quant", None, keys, host, None, None)
+        )
         quantjit.reference(host, arch=arch, sm_count=sms, output_q=wanted[0], output_s=wanted[1], **keys)
         require(raws(found) == raws(wanted), f"{keys}")
         require(found[1].stride() == wanted[1].stride(), f"strides of {keys}")
@@ -282,7 +284,9 @@ def refused(service):
     wrong = {
         "host memory": lambda: quantjit.per_token_group_quant(x.cpu(), COLUMN),
         "a NumPy array": lambda: quantjit.per_token_group_quant(np.zeros((8, 512), np.float32)),
-        "an output on the host": lambda: quantjit.per_token_group_quant(x, COLUMN, output_q=codes.cpu(), output_s=scales),
+        "an output on the host": lambda: quantjit.per_token_group_quant(
+            x, COLUMN, output_q=codes.cpu(), output_s=scales
+        ),
         "a wrong shape": lambda: quantjit.per_token_group_quant(x[:, :500], COLUMN),
         "a wrong type": lambda: quantjit.per_token_group_quant(x.double(), COLUMN),
         "misaligned rows": lambda: quantjit.per_token_group_quant(random(8, 513)[:, 1:], COLUMN),
@@ -346,5 +350,7 @@ def foreign(service):
     return "CuPy in and out"
 
 
-ALL = [golden, reference, streams, devices, threads, refused, reload_sources, foreign, cold_capture, compile_and_capture,
-       compile_for_graphs, one_process]  # fmt: skip
+BITS = [golden, reference, reload_sources]
+GRAPHS = [cold_capture, compile_and_capture, compile_for_graphs]
+SURROUNDINGS = [streams, devices, threads, refused, foreign, one_process]
+ALL = [*BITS, *SURROUNDINGS, *GRAPHS]

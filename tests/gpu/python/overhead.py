@@ -36,7 +36,18 @@ def launch_loop_library():
     made = os.path.join(folder, "libgpu_launch_loop.so")
     root = HERE.parents[2]
     subprocess.run(
-        ["cc", "-std=c11", "-O2", "-shared", "-fPIC", "-I", root / "include", root / "tests/gpu/launch_loop.c", "-o", made],
+        [
+            "cc",
+            "-std=c11",
+            "-O2",
+            "-shared",
+            "-fPIC",
+            "-I",
+            root / "include",
+            root / "tests/gpu/launch_loop.c",
+            "-o",
+            made,
+        ],
         check=True,
     )
     return ctypes.CDLL(made)

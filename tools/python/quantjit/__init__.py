@@ -11,8 +11,20 @@ with the names and signatures of SGLang's and vLLM's.
 
 from quantjit._kernel import Image, Kernel
 from quantjit._library import library_path, version
-from quantjit.errors import (Cancelled, CaptureMiss, CompileError, DriverError, Incomplete, InvalidArgument,
-                             LibraryError, OutOfMemory, PrewarmError, QuantJitError, SealedMiss, UnsupportedError)  # fmt: skip
+from quantjit.errors import (
+    Cancelled,
+    CaptureMiss,
+    CompileError,
+    DriverError,
+    Incomplete,
+    InvalidArgument,
+    LibraryError,
+    OutOfMemory,
+    PrewarmError,
+    QuantJitError,
+    SealedMiss,
+    UnsupportedError,
+)
 from quantjit.ops import per_token_group_quant, per_token_quant, reference
 from quantjit.service import Service, default_service, set_default_service
 from quantjit.traits import descriptor, fields, operations

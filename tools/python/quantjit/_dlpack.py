@@ -243,6 +243,7 @@ class _CapsuleView(View):
     """A view that a capsule gave, with the flags of its managed tensor."""
 
     __slots__ = ("flags",)
+    flags: int
 
 
 def consume(capsule: object, name: str, source: object = None) -> _CapsuleView:

@@ -12,6 +12,7 @@ from typing import Any
 
 from quantjit import _abi
 from quantjit._library import library
+from quantjit.errors import refuse
 
 
 class Kernel:
@@ -60,9 +61,9 @@ class Kernel:
 
         Asynchronous: memory that the parameters point to must stay valid until the stream has passed the launch.
         """
-        data = bytes(parameters)
+        data = ctypes.create_string_buffer(bytes(parameters), len(bytes(parameters)))
         launch = _abi.RawLaunch(
-            struct_size=sizeof(_abi.RawLaunch), entry=entry, grid=_three(grid), block=_three(block),
+            struct_size=sizeof(_abi.RawLaunch), entry=entry, grid=_three(grid, "grid"), block=_three(block, "block"),
             shared_bytes=shared_bytes, parameters=ctypes.cast(data, c_void_p), parameter_bytes=len(data),
         )  # fmt: skip
         opened = library()
@@ -93,6 +94,8 @@ class Image:
         return ctypes.string_at(code, size.value)
 
 
-def _three(sizes: Sequence[int]) -> ctypes.Array:
-    padded = (*sizes, 1, 1, 1)[: max(3, len(sizes))]
+def _three(sizes: Sequence[int], name: str) -> ctypes.Array:
+    if not 1 <= len(sizes) <= 3:
+        raise refuse(name, tuple(sizes), "it must be one to three numbers")
+    padded = (*sizes, 1, 1)[:3]
     return (ctypes.c_uint32 * 3)(*padded)

@@ -116,9 +116,7 @@ class Launcher:
             raise self._library.error(status)
         self._frames.append(frame)
 
-    def masked(
-        self, input: Any, output_q: Any, output_s: Any, masked_m: Any, expected_m: int, stream: int
-    ) -> None:
+    def masked(self, input: Any, output_q: Any, output_s: Any, masked_m: Any, expected_m: int, stream: int) -> None:
         """The same with live rows an expert."""
         try:
             frame = self._masked_frames.pop()

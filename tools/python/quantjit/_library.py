@@ -32,7 +32,9 @@ class Library:
         try:
             version = ctypes.CFUNCTYPE(ctypes.c_int32)(("qj_abi_version", self.dll))()
         except AttributeError as error:
-            raise LibraryError(f"{path} is no libquantjit with a C ABI: {error}; install quantjit 1.0 or newer") from None
+            raise LibraryError(
+                f"{path} is no libquantjit with a C ABI: {error}; install quantjit 1.0 or newer"
+            ) from None
         if version < _abi.ABI_VERSION:
             raise LibraryError(
                 f"{path} has version {version} of the C ABI and this package needs {_abi.ABI_VERSION} or newer; "

@@ -78,6 +78,18 @@ def _source_value(key: str, value: object) -> _abi.SourceValue:
     return _abi.SourceValue(as_text(text), as_text(argument))
 
 
+def _source_key(key: str, values: SourceValues) -> _abi.SourceKey:
+    made = [_source_value(key, value) for value in values]
+    array = (_abi.SourceValue * len(made))(*made)
+    return _abi.SourceKey(as_text(key), cast(array, POINTER(_abi.SourceValue)), len(made))
+
+
+def _source_entry(function: str, arguments: Sequence[str]) -> _abi.SourceEntry:
+    array, count = texts(arguments)
+    first = cast(array, POINTER(_abi.Text)) if array is not None else None
+    return _abi.SourceEntry(as_text(function), first, count)
+
+
 def source(
     op: str,
     path: str,
@@ -99,16 +111,9 @@ def source(
         files = [_abi.SourceFile(as_text(name), as_text(content)) for name, content in includes.items()]
         result.includes, result.num_includes = (_abi.SourceFile * len(files))(*files), len(files)
     if keys:
-        listed = []
-        for key, values in keys.items():
-            made = [_source_value(key, value) for value in values]
-            array = (_abi.SourceValue * len(made))(*made)
-            listed.append(_abi.SourceKey(as_text(key), cast(array, POINTER(_abi.SourceValue)), len(made)))
+        listed = [_source_key(key, values) for key, values in keys.items()]
         result.keys, result.num_keys = (_abi.SourceKey * len(listed))(*listed), len(listed)
     if entries:
-        listed = []
-        for function, arguments in entries:
-            array, count = texts(arguments)
-            listed.append(_abi.SourceEntry(as_text(function), cast(array, POINTER(_abi.Text)), count))
-        result.entries, result.num_entries = (_abi.SourceEntry * len(listed))(*listed), len(listed)
+        found = [_source_entry(function, arguments) for function, arguments in entries]
+        result.entries, result.num_entries = (_abi.SourceEntry * len(found))(*found), len(found)
     return result

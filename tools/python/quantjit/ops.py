@@ -8,16 +8,15 @@ other tensors in host memory are device memory on the simulated device, where th
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
-from ctypes import byref, c_void_p, pointer, sizeof
+from ctypes import byref, pointer, sizeof
 from typing import Any
 
 from quantjit import _abi, _simulated
 from quantjit import traits as traits_module
-from quantjit._dlpack import View, dtype_name, is_torch, view_of
+from quantjit._dlpack import View, is_torch, view_of
 from quantjit._kernel import Kernel
 from quantjit._library import as_text, library, text_argument
-from quantjit.errors import InvalidArgument, refuse
+from quantjit.errors import refuse
 from quantjit.service import Service, default_service
 
 _HOST_RULE = "a GPU's kernel takes GPU memory; host memory is the simulated device's, see QUANTJIT_CUDA_DRIVER"
@@ -188,9 +187,7 @@ def output_specs(traits: str, input: View) -> tuple[_abi.TensorSpec, _abi.Tensor
     """Codes and scales that belong to an input, as the originals allocate them."""
     specs = tuple(_abi.TensorSpec(struct_size=sizeof(_abi.TensorSpec)) for _ in range(2))
     opened = library()
-    opened.check(
-        opened.qj_output_specs(*text_argument(traits), byref(input.tensor), byref(specs[0]), byref(specs[1]))
-    )
+    opened.check(opened.qj_output_specs(*text_argument(traits), byref(input.tensor), byref(specs[0]), byref(specs[1])))
     return specs[0], specs[1]
 
 
@@ -198,7 +195,9 @@ def allocate(traits: str, input: View) -> tuple[Any, Any]:
     """Outputs in host memory, as NumPy arrays."""
     if not input.on_host:
         raise refuse(
-            "output_q", "None", "outputs are allocated for PyTorch tensors and in host memory; give them for other tensors"
+            "output_q",
+            "None",
+            "outputs are allocated for PyTorch tensors and in host memory; give them for other tensors",
         )
     from quantjit import numpy_arrays
 

@@ -73,8 +73,8 @@ class Service:
         self._finalizer = weakref.finalize(self, opened.qj_service_close, handle.value)
         self._finalizer.atexit = False
         self.cuda_driver = cuda_driver
-        # What launches keep by (descriptor, device): kernels, and what PyTorch's launches prepared. Both are replaced as
-        # a whole when kernels must be asked for anew.
+        # What launches keep by (descriptor, device): kernels, and what PyTorch's launches prepared. Both are replaced
+        # as a whole when kernels must be asked for anew.
         self.kernels: dict[tuple[str, int], Kernel] = {}
         self.launchers: dict[tuple[str, int], Any] = {}
         self._simulated: bool | None = None
@@ -252,7 +252,7 @@ class _Prewarm:
     def _tell(self, progress: Any, _: object) -> int:
         try:
             if self._progress is not None:
-                names = [name for name, _ in _abi.PrewarmProgress._fields_ if name != "struct_size"]
+                names = [field[0] for field in _abi.PrewarmProgress._fields_ if field[0] != "struct_size"]
                 self._progress({name: getattr(progress.contents, name) for name in names})
             return 0
         except BaseException as error:  # what is raised through C is lost: it is kept for the caller

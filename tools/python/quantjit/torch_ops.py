@@ -37,7 +37,7 @@ _TRAIT_WORDS = {
 
 
 # PyTorch's current stream of a device, as a number. A build without CUDA has none, and no CUDA tensors either.
-current_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+current_stream: Any = getattr(torch._C, "_cuda_getCurrentRawStream", None)
 
 # ---- Launching ----
 

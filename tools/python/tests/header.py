@@ -30,7 +30,9 @@ def functions():
     """name -> (C result, [C argument types])."""
     found = {}
     for result, name, arguments in re.findall(r"QJ_API\s+([\w\s*]+?)\b(qj_\w+)\s*\(([^)]*)\);", code("quantjit.h")):
-        listed = [] if arguments.strip() in ("", "void") else [split_declaration(part)[0] for part in arguments.split(",")]
+        listed = (
+            [] if arguments.strip() in ("", "void") else [split_declaration(part)[0] for part in arguments.split(",")]
+        )
         found[name] = (words(result), listed)
     return found
 

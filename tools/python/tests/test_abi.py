@@ -76,10 +76,13 @@ def test_struct_is_the_headers(name):
 
 
 def test_constants_are_the_headers():
-    constants = header.constants()
-    for name in ("DEVICE_CPU", "DEVICE_CUDA", "DEVICE_CUDA_HOST", "DEVICE_CUDA_MANAGED", "CODE_INT", "CODE_FLOAT",
-                 "CODE_BFLOAT", "CODE_FLOAT8_E4M3FN", "CODE_FLOAT8_E8M0FNU", "FLAG_READ_ONLY", "FLAG_IS_COPIED"):  # fmt: skip
-        assert getattr(_abi, name) == constants[f"QJ_{name}"], name
+    wanted = {
+        name: value
+        for name, value in header.constants().items()
+        if name.startswith(("QJ_DEVICE_", "QJ_CODE_", "QJ_FLAG_"))
+    }
+    assert len(wanted) == 11
+    assert {name: getattr(_abi, name.removeprefix("QJ_")) for name in wanted} == wanted
     text = (header.INCLUDE / "qj_types.h").read_text()
     assert f"#define QJ_ABI_VERSION {_abi.ABI_VERSION}\n" in text
 
@@ -102,7 +105,8 @@ def test_errors_are_also_what_python_calls_them():
 
 
 def test_an_error_carries_details_and_survives_broken_ones():
-    error = errors.from_status(1, "QJ_INVALID_ARGUMENT", "x is 3, but no", '{"parameter": "x", "value": "3", "rule": "no"}')
+    details = '{"parameter": "x", "value": "3", "rule": "no"}'
+    error = errors.from_status(1, "QJ_INVALID_ARGUMENT", "x is 3, but no", details)
     assert isinstance(error, errors.InvalidArgument)
     assert (error.parameter, error.value, error.rule, error.status) == ("x", "3", "no", "QJ_INVALID_ARGUMENT")
     assert str(error) == "x is 3, but no"

@@ -12,7 +12,9 @@ from quantjit._dlpack import view_of
 jax = pytest.importorskip("jax", reason="JAX is not installed")
 
 
-@pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, np.float16, np.float32, np.int8, np.int32, ml_dtypes.float8_e4m3fn])
+@pytest.mark.parametrize(
+    "dtype", [ml_dtypes.bfloat16, np.float16, np.float32, np.int8, np.int32, ml_dtypes.float8_e4m3fn]
+)
 def test_arrays_are_seen_without_a_copy(dtype):
     array = jax.numpy.asarray(np.arange(24).reshape(4, 6).astype(dtype))
     view = view_of(array, "x")

@@ -11,6 +11,7 @@ from producer import Producer, raw_tensor
 from quantjit import InvalidArgument
 
 BF16 = ml_dtypes.bfloat16
+E8M0 = ml_dtypes.float8_e8m0fnu
 
 
 def values(*shape, dtype=BF16, seed=1):
@@ -30,8 +31,8 @@ LAYOUTS = [
     ({"scale": "ue8m0", "layout": "col"}, np.int32, (5, 2), (1, 8)),
     ({"scale": "f32_pow2", "numerics": "exact"}, np.float32, (5, 5), (5, 1)),
     ({"scale": "ue8m0", "layout": "col", "numerics": "vllm"}, np.int32, (5, 2), (1, 8)),
-    ({"scale": "e8m0", "group": 32, "numerics": "exact"}, ml_dtypes.float8_e8m0fnu, (5, 20), (20, 1)),
-    ({"scale": "e8m0", "group": 32, "numerics": "exact", "layout": "swizzle128x4"}, ml_dtypes.float8_e8m0fnu, (2560,), (1,)),
+    ({"scale": "e8m0", "group": 32, "numerics": "exact"}, E8M0, (5, 20), (20, 1)),
+    ({"scale": "e8m0", "group": 32, "numerics": "exact", "layout": "swizzle128x4"}, E8M0, (2560,), (1,)),
     ({"out": "int8"}, np.float32, (5, 5), (5, 1)),
 ]  # fmt: skip
 

@@ -48,9 +48,7 @@ def test_every_module_is_installed_and_nothing_compiled(installed):
 
 def test_importing_needs_no_library_and_using_one_says_what_is_missing(installed, tmp_path):
     program = (
-        "import quantjit\n"
-        "try:\n    quantjit.version()\n"
-        "except quantjit.LibraryError as error:\n    print(error)\n"
+        "import quantjit\ntry:\n    quantjit.version()\nexcept quantjit.LibraryError as error:\n    print(error)\n"
     )
     assert "set QUANTJIT_LIBRARY" in python(installed, program, tmp_path, QUANTJIT_LIBRARY="/nonexistent/lib.so")
 

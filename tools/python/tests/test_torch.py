@@ -89,7 +89,7 @@ def test_outputs_are_computed_as_the_library_does(library, masked):
 
 def compare_specs(text, shape):
     view = view_of(np.broadcast_to(np.zeros(1, ml_dtypes.bfloat16), shape), "x")
-    for output, spec in zip(_shapes.outputs(text, shape), ops.output_specs(text, view)):
+    for output, spec in zip(_shapes.outputs(text, shape), ops.output_specs(text, view), strict=True):
         dtype = getattr(torch, output.dtype)
         assert output.shape == tuple(spec.shape[: spec.ndim]), (text, shape)
         assert output.strides == tuple(spec.strides[: spec.ndim]), (text, shape)

@@ -180,8 +180,8 @@ def sglang_per_token_group_quant_fp8(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Quantizes groups of a contiguous x to FP8; returns codes and scales.
 
-    A float32 input, which the 8bit_v2 kernel does not have, goes to numerics=sglang. `enable_v2` changes nothing but that
-    False, the kernel before it, is refused: that one stored wrong exponents.
+    A float32 input, which the 8bit_v2 kernel does not have, goes to numerics=sglang. `enable_v2` changes nothing, but
+    False is refused: the kernel before version 2 stored wrong exponents.
     """
     _require_v2(enable_v2)
     return _quantize_8bit(
