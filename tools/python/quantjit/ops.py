@@ -95,14 +95,15 @@ def _run(
     service = service or default_service()
     views = {"input": view_of(named["input"], "input", stream=stream or 0)}
     try:
-        text = describe(op, traits, keys, views["input"], named["output_q"], schedule)
+        for name in ("output_q", "output_s", "masked_m"):
+            if named.get(name) is not None:
+                views[name] = view_of(named[name], name, writable=name != "masked_m", stream=stream or 0)
+        text = describe(op, traits, keys, views["input"], views.get("output_q"), schedule)
         outputs = (named["output_q"], named["output_s"])
         if outputs[0] is None:
             outputs = allocate(text, views["input"])
-        views["output_q"] = view_of(outputs[0], "output_q", writable=True, stream=stream or 0)
-        views["output_s"] = view_of(outputs[1], "output_s", writable=True, stream=stream or 0)
-        if named.get("masked_m") is not None:
-            views["masked_m"] = view_of(named["masked_m"], "masked_m", stream=stream or 0)
+            views["output_q"] = view_of(outputs[0], "output_q")
+            views["output_s"] = view_of(outputs[1], "output_s")
         launch(service, text, views, expected_m, stream or 0)
     finally:
         for view in views.values():
@@ -111,12 +112,10 @@ def _run(
 
 
 def describe(
-    op: str, traits: str | None, keys: dict[str, object], input: View, output_q: Any, schedule: str | None
+    op: str, traits: str | None, keys: dict[str, object], input: View, output_q: View | None, schedule: str | None
 ) -> str:
     """The canonical descriptor of a call."""
-    out = None
-    if output_q is not None:
-        out = view_of(output_q, "output_q").trait_dtype if not isinstance(output_q, View) else output_q.trait_dtype
+    out = None if output_q is None else output_q.trait_dtype
     return _described(op, traits or "", tuple(sorted(keys.items())), input.trait_dtype, out, schedule)
 
 
@@ -228,14 +227,18 @@ def reference(
         math: "auto", "fast" or "precise"; sm_count: multiprocessors, read with zero_rows=legacy.
     """
     op = traits.partition(":")[0] if traits else op
-    views = {"input": view_of(input, "input")}
+    named = {"input": input, "output_q": output_q, "output_s": output_s, "masked_m": masked_m}
+    views = {
+        name: view_of(value, name, writable=name.startswith("output"))
+        for name, value in named.items()
+        if value is not None
+    }
     schedule = "masked" if masked_m is not None else None
-    text = describe(op, traits, keys, views["input"], output_q, schedule)
-    outputs = (output_q, output_s) if output_q is not None else allocate(text, views["input"])
-    views["output_q"] = view_of(outputs[0], "output_q", writable=True)
-    views["output_s"] = view_of(outputs[1], "output_s", writable=True)
-    if masked_m is not None:
-        views["masked_m"] = view_of(masked_m, "masked_m")
+    text = describe(op, traits, keys, views["input"], views.get("output_q"), schedule)
+    outputs = (output_q, output_s)
+    if output_q is None:
+        outputs = allocate(text, views["input"])
+        views["output_q"], views["output_s"] = view_of(outputs[0], "output_q"), view_of(outputs[1], "output_s")
     modes = ("auto", "fast", "precise")
     if math not in modes:
         raise refuse("math", math, f"it must be one of {', '.join(modes)}")

@@ -4,6 +4,7 @@
 import gc
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -141,6 +142,19 @@ def test_what_the_progress_raises_ends_the_prewarm_and_comes_out(own):
 
     with pytest.raises(KeyError, match="enough"):
         own.prewarm(LIST, archs=[ARCH], progress=stop)
+    assert own.prewarm(LIST, archs=[ARCH])["failed"] == []
+
+
+def test_an_interrupt_ends_the_prewarm(own):
+    told = []
+
+    def interrupt(progress):
+        told.append(progress)
+        if len(told) == 1:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        own.prewarm(LIST, archs=[ARCH], jobs=1, progress=interrupt)
     assert own.prewarm(LIST, archs=[ARCH])["failed"] == []
 
 
