@@ -72,7 +72,7 @@ Kernel KernelService::Body::get(const Descriptor& descriptor, int device, Stream
 void KernelService::Body::hand_out(const Descriptor& descriptor,
                                    const detail::LoadedKernel& kernel) {
   note(descriptor, kernel.device->arch);  // it may have been loaded ahead
-  service::keep_loaded(*kernel.api, *kernel.image, kernel.library);
+  service::keep_loaded(*kernel.api, kernel.image->info.key, kernel.library);
   kernel.handed_out.store(true, std::memory_order_relaxed);
 }
 

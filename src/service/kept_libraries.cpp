@@ -4,21 +4,17 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
-#include <string>
 #include <utility>
 
 namespace quantjit::service {
 namespace {
 
-struct Kept {
-  const driver::DriverApi* api;
-  driver::Image code;
-  std::shared_ptr<const driver::Library> library;
-};
+using Identity = std::pair<const driver::DriverApi*, std::string>;
 
+/// More than one library of a key only if services loaded it at the same moment.
 struct Registry {
-  std::mutex mutex;                         // guards by_key
-  std::multimap<std::string, Kept> by_key;  // of the entry
+  std::mutex mutex;  // guards libraries
+  std::multimap<Identity, std::shared_ptr<const driver::Library>> libraries;
 };
 
 /// Never destroyed: at the end of the process the driver may be gone before any destructor runs.
@@ -29,28 +25,20 @@ Registry& registry() {
 
 }  // namespace
 
-void keep_loaded(const driver::DriverApi& api, const detail::ImageState& image,
+void keep_loaded(const driver::DriverApi& api, const std::string& key,
                  const std::shared_ptr<const driver::Library>& library) {
   const std::lock_guard lock(registry().mutex);
-  const auto [first, last] = registry().by_key.equal_range(image.info.key);
-  if (std::none_of(first, last,
-                   [&](const auto& entry) { return entry.second.library == library; })) {
-    registry().by_key.emplace(image.info.key, Kept{&api, image.code, library});
+  const auto [first, last] = registry().libraries.equal_range({&api, key});
+  if (std::none_of(first, last, [&](const auto& kept) { return kept.second == library; })) {
+    registry().libraries.emplace(Identity{&api, key}, library);
   }
 }
 
 std::shared_ptr<const driver::Library> find_kept(const driver::DriverApi& api,
-                                                 const detail::ImageState& image) {
+                                                 const std::string& key) {
   const std::lock_guard lock(registry().mutex);
-  const auto [first, last] = registry().by_key.equal_range(image.info.key);
-  for (auto entry = first; entry != last; ++entry) {
-    const Kept& kept = entry->second;
-    // Compiling the same key again may give other bytes of the same meaning.
-    if (kept.api == &api && (kept.code == image.code || *kept.code == *image.code)) {
-      return kept.library;
-    }
-  }
-  return nullptr;
+  const auto kept = registry().libraries.find({&api, key});
+  return kept != registry().libraries.end() ? kept->second : nullptr;
 }
 
 }  // namespace quantjit::service

@@ -3,23 +3,24 @@
 #pragma once
 
 #include "src/driver/library.hpp"
-#include "src/service/image_state.hpp"
 
 #include <memory>
+#include <string>
 
 namespace quantjit::service {
 
 // Nothing tells a library whether a launch of one of its kernels is still under way or recorded in
 // a graph that somebody will replay, and asking the stream at every launch costs more than the code
 // is worth: some tens of kilobytes an image. So what was handed out is never unloaded. What is kept
-// is bounded by the distinct images that a process uses, since services share it.
+// is bounded by the distinct keys that a process uses, since services share it: a key tells all
+// that a kernel's meaning depends on, whichever compile of it made the bytes.
 
-/// Keeps the library of an image loaded from now on. Thread safe.
-void keep_loaded(const driver::DriverApi& api, const detail::ImageState& image,
+/// Keeps the library of an entry key loaded from now on. Thread safe.
+void keep_loaded(const driver::DriverApi& api, const std::string& key,
                  const std::shared_ptr<const driver::Library>& library);
 
-/// The kept library of the same code on this driver; null if there is none. Thread safe.
+/// A kept library of this key on this driver; null if there is none. Thread safe.
 [[nodiscard]] std::shared_ptr<const driver::Library> find_kept(const driver::DriverApi& api,
-                                                               const detail::ImageState& image);
+                                                               const std::string& key);
 
 }  // namespace quantjit::service

@@ -128,7 +128,7 @@ std::shared_ptr<const driver::Library> KernelService::Body::library_of(
         }
       }
     }
-    return service::find_kept(api, *image);
+    return service::find_kept(api, key);
   };
   if (auto library = known()) {
     return library;
