@@ -33,7 +33,7 @@ Reader::Reader(std::unique_ptr<ByteSource> source) : source_(std::move(source)) 
   if (!decoded.header) {
     refuse(decoded.problem);
   }
-  header_ = std::move(*decoded.header);
+  header_ = *decoded.header;
   const cache::IoResult<std::string> packed =
       source_->read(header_.index_at, header_.index_packed_bytes);
   if (!packed.ok()) {

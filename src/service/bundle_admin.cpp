@@ -33,6 +33,7 @@ BundleEntry to_public(const bundle::IndexEntry& entry) {
 
 std::vector<BundleProblem> to_public(const std::vector<bundle::EntryProblem>& problems) {
   std::vector<BundleProblem> result;
+  result.reserve(problems.size());
   for (const bundle::EntryProblem& problem : problems) {
     result.push_back({to_public(problem.entry), problem.reason});
   }
@@ -81,6 +82,7 @@ std::optional<bundle::PublicKey> wanted_key(const std::string& file) {
 
 std::vector<std::string> to_texts(const std::vector<Arch>& archs) {
   std::vector<std::string> texts;
+  texts.reserve(archs.size());
   for (const Arch& arch : archs) {
     texts.push_back(arch.to_string());
   }

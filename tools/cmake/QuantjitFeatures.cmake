@@ -47,8 +47,8 @@ function(quantjit_feature key header library package)
   set(QUANTJIT_${upper}_FOUND TRUE PARENT_SCOPE)
   target_include_directories(quantjit_${key} SYSTEM INTERFACE "${QUANTJIT_${upper}_INCLUDE_DIR}")
   # An installed static library names the library, not where it was on the machine that built it.
-  set(quantjit_feature_libraries "${quantjit_feature_libraries};$<BUILD_INTERFACE:${file}>;$<INSTALL_INTERFACE:${library}>"
-      PARENT_SCOPE)
+  list(APPEND quantjit_feature_libraries "$<BUILD_INTERFACE:${file}>$<INSTALL_INTERFACE:${library}>")
+  set(quantjit_feature_libraries "${quantjit_feature_libraries}" PARENT_SCOPE)
   set(quantjit_pc_private "${quantjit_pc_private} -l${library}" PARENT_SCOPE)
 endfunction()
 
