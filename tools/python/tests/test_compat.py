@@ -152,11 +152,27 @@ def test_the_8bit_family_allocates_the_originals_layouts(service, arguments, dty
     packed = dtype == torch.int32
     scale = "f32" if "scale_ue8m0" not in arguments else "ue8m0" if packed else "f32_pow2"
     layout = "col" if "column_major_scales" in arguments else "row"
-    wanted = quantjit.per_token_group_quant(x, numerics="sglang_v2", scale=scale, layout=layout)
+    wanted = quantjit.per_token_group_quant(x, numerics="sglang", scale=scale, layout=layout)
     assert same((codes, scales), wanted)
     again = torch.zeros_like(codes), scales.clone(memory_format=torch.preserve_format)
     sglang.per_token_group_quant_8bit_v2(x, *again, 128, 1e-10, -448.0, 448.0, arguments.get("scale_ue8m0", False))
     assert same(again, wanted)
+
+
+def test_the_8bit_family_has_the_bits_of_the_kernel_it_goes_to(service):
+    x = random(4, 256)
+    x[0, 3] = float("nan")  # the older kernel gives it the other sign
+
+    def code(**arguments):
+        return raw(sglang.sglang_per_token_group_quant_fp8(x, 128, **arguments)[0])[3]
+
+    column = {"column_major_scales": True, "scale_tma_aligned": True, "scale_ue8m0": True}
+    assert (code(), code(**column)) == (0x7E, 0x7E)
+    assert (code(enable_v2=True), code(enable_v2=True, **column), code(scale_ue8m0=True)) == (0xFE, 0xFE, 0xFE)
+    codes, scales = sglang.per_token_group_quant(x)
+    assert raw(codes)[3] == 0x7E
+    sglang.per_token_group_quant_8bit_v2(x, codes, scales, 128, 1e-10, -448.0, 448.0)
+    assert raw(codes)[3] == 0xFE
 
 
 def test_a_group_that_is_a_whole_row_goes_to_token_quant(service):

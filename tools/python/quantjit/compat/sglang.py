@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """SGLang's activation quantization by its own names and signatures.
 
-`per_token_group_quant` and `per_token_quant_fp8` have the bits of SGLang's trait-driven kernels (numerics=sglang), the
-`8bit` functions those of `per_token_group_quant_8bit_v2` (numerics=sglang_v2). Known differences, all deliberate:
+All of them have the bits of SGLang's trait-driven kernels (numerics=sglang), but `per_token_group_quant_8bit_v2`, what
+goes there by `enable_v2=True`, and what only that kernel has (float32 powers of two in rows, int8 with UE8M0 scales):
+those have its bits (numerics=sglang_v2). The two differ in NaN and infinities. Known differences, all deliberate:
 f16 with UE8M0 scales gives right codes where the original overflows, combinations that the original ignores silently
 are honoured or refused, and unused bytes of a last scale word are always zero.
 """
@@ -16,10 +17,11 @@ from quantjit.compat import _rules
 from quantjit.compat._rules import FP8, IN_WORDS, OUT_WORDS
 from quantjit.errors import refuse
 
+_NO_V1 = "the kernel before version 2 is not offered; leave it out or pass True"
 _TMA_ROWS = 4  # rows of 4-byte scales in the 16 bytes that TMA needs of a stride
 
 
-def _family(input: torch.Tensor) -> str:
+def _v2(input: torch.Tensor) -> str:
     """The 8bit_v2 kernel takes 16-bit inputs; what it does not have is the trait-driven kernel's."""
     return "sglang" if input.dtype == torch.float32 else "sglang_v2"
 
@@ -140,7 +142,10 @@ def _quantize_8bit(
     scale_ue8m0: bool,
     fuse_silu_and_mul: bool,
     masked_m: torch.Tensor | None,
+    enable_v2: bool | None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
+    if enable_v2 is False:
+        raise refuse("enable_v2", False, _NO_V1)
     factor = 2 if fuse_silu_and_mul else 1
     _rules.require_eps(eps)
     _rules.require_divisible(x, factor * group_size, "x")
@@ -151,12 +156,14 @@ def _quantize_8bit(
         shape, x.device, group_size, column_major_scales, scale_tma_aligned, scale_ue8m0
     )
     whole_row = group_size == shape[-1] and not (column_major_scales or fuse_silu_and_mul or scale_ue8m0)
-    if whole_row and masked_m is None and dst_dtype == FP8 and x.dim() == 2:
+    if whole_row and masked_m is None and dst_dtype == FP8 and x.dim() == 2 and not enable_v2:
         per_token_quant_fp8(x, codes, scales)  # a group that is a whole row goes there in the original too
         return codes, scales
     layout = "col" if column_major_scales else "row"
     scale = "f32" if not scale_ue8m0 else "ue8m0" if column_major_scales else "f32_pow2"
-    text = _text(_family(x), x, dst_dtype, group_size, scale, layout, fuse_silu_and_mul, masked_m is not None)
+    only_v2 = scale_ue8m0 and (not column_major_scales or dst_dtype == torch.int8)
+    numerics = _v2(x) if enable_v2 or only_v2 else "sglang"
+    text = _text(numerics, x, dst_dtype, group_size, scale, layout, fuse_silu_and_mul, masked_m is not None)
     if masked_m is None and x.dim() != 2:
         if column_major_scales:
             raise refuse("x.ndim", x.dim(), "with column_major_scales and without masked_m it must be 2")
@@ -180,12 +187,20 @@ def sglang_per_token_group_quant_fp8(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Quantizes groups of a contiguous x to FP8; returns codes and scales.
 
-    A float32 input, which the 8bit_v2 kernel does not have, goes to numerics=sglang. `enable_v2` changes nothing, but
-    False is refused: the kernel before version 2 stored wrong exponents.
+    A group that is a whole row, with float32 scales in rows, goes to `per_token_quant_fp8`, as in the original.
+    `enable_v2=False` is refused: the kernel before version 2 stored wrong exponents.
     """
-    _require_v2(enable_v2)
     return _quantize_8bit(
-        x, group_size, FP8, eps, column_major_scales, scale_tma_aligned, scale_ue8m0, fuse_silu_and_mul, masked_m
+        x,
+        group_size,
+        FP8,
+        eps,
+        column_major_scales,
+        scale_tma_aligned,
+        scale_ue8m0,
+        fuse_silu_and_mul,
+        masked_m,
+        enable_v2,
     )
 
 
@@ -193,10 +208,9 @@ def sglang_per_token_group_quant_int8(
     x: torch.Tensor, group_size: int, eps: float = 1e-10, dtype: torch.dtype = torch.int8, enable_v2: bool | None = None
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Quantizes groups of a contiguous x to INT8 with float32 scales in rows; returns codes and scales."""
-    _require_v2(enable_v2)
     if dtype != torch.int8:
         raise refuse("dtype", dtype, "it must be torch.int8")
-    return _quantize_8bit(x, group_size, dtype, eps, False, False, False, False, None)
+    return _quantize_8bit(x, group_size, dtype, eps, False, False, False, False, None, enable_v2)
 
 
 def sglang_per_token_group_quant_8bit(
@@ -212,9 +226,17 @@ def sglang_per_token_group_quant_8bit(
     enable_v2: bool | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Quantizes groups of a contiguous x to `dst_dtype`, float8_e4m3fn or int8; returns codes and scales."""
-    _require_v2(enable_v2)
     return _quantize_8bit(
-        x, group_size, dst_dtype, eps, column_major_scales, scale_tma_aligned, scale_ue8m0, fuse_silu_and_mul, masked_m
+        x,
+        group_size,
+        dst_dtype,
+        eps,
+        column_major_scales,
+        scale_tma_aligned,
+        scale_ue8m0,
+        fuse_silu_and_mul,
+        masked_m,
+        enable_v2,
     )
 
 
@@ -242,7 +264,7 @@ def per_token_group_quant_8bit_v2(
     scale = "f32" if not scale_ue8m0 else "ue8m0" if output_s.dtype == torch.int32 else "f32_pow2"
     masked = masked_m is not None
     layout = _layout_of(output_s)
-    text = _text(_family(input), input, output_q.dtype, group_size, scale, layout, fuse_silu_and_mul, masked)
+    text = _text(_v2(input), input, output_q.dtype, group_size, scale, layout, fuse_silu_and_mul, masked)
     torch_ops.group_quant_into(input, output_q, output_s, text, masked_m)
 
 
@@ -260,7 +282,8 @@ def sgl_per_token_group_quant_8bit(
     enable_v2: bool | None = None,
 ) -> None:
     """`per_token_group_quant_8bit_v2` by its older name."""
-    _require_v2(enable_v2)
+    if enable_v2 is False:
+        raise refuse("enable_v2", False, _NO_V1)
     per_token_group_quant_8bit_v2(
         input, output_q, output_s, group_size, eps, fp8_min, fp8_max, scale_ue8m0, fuse_silu_and_mul, masked_m
     )
@@ -269,8 +292,3 @@ def sgl_per_token_group_quant_8bit(
 sgl_per_token_group_quant_fp8 = sgl_per_token_group_quant_8bit
 sgl_per_token_group_quant_int8 = sgl_per_token_group_quant_8bit
 sgl_per_token_quant_fp8 = per_token_quant_fp8
-
-
-def _require_v2(enable_v2: bool | None) -> None:
-    if enable_v2 is False:
-        raise refuse("enable_v2", False, "the kernel before version 2 is not offered; leave it out or pass True")
