@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The package installs with pip, and works from where it is installed."""
 
+import importlib.metadata
 import importlib.util
 import os
 import pathlib
@@ -22,8 +23,9 @@ def run(*command, **options):
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
     """A folder that pip installed the package into."""
-    if importlib.util.find_spec("setuptools") is None or importlib.util.find_spec("pip") is None:
-        pytest.skip("pip or setuptools is not installed")
+    found = [name for name in ("pip", "setuptools") if importlib.util.find_spec(name) is not None]
+    if len(found) < 2 or int(importlib.metadata.version("setuptools").partition(".")[0]) < 77:
+        pytest.skip("pip or setuptools 77 is not installed")
     work = tmp_path_factory.mktemp("package")
     shutil.copytree(PACKAGE, work / "source", ignore=shutil.ignore_patterns("__pycache__"))
     run(
