@@ -193,7 +193,7 @@ QJ_API qj_status qj_reference(const char* traits, size_t traits_size,
 /// names are refused.
 QJ_API qj_status qj_register_source(qj_service* service, const qj_source* source);
 /// Launches an entry point of such an operation. The parameters are copied before it returns.
-QJ_API qj_status qj_launch_raw(const qj_kernel* kernel, const qj_raw_launch* launch, void* stream);
+QJ_API qj_status qj_launch_raw(const qj_kernel* kernel, const qj_raw_launch* how, void* stream);
 
 #ifdef __cplusplus
 }

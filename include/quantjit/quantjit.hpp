@@ -4,7 +4,6 @@
 
 #include <quantjit/arch.hpp>
 #include <quantjit/bundle.hpp>
-#include <quantjit/bundle.hpp>
 #include <quantjit/cache.hpp>
 #include <quantjit/diagnose.hpp>
 #include <quantjit/error.hpp>
@@ -13,6 +12,7 @@
 #include <quantjit/prewarm.hpp>
 #include <quantjit/reference.hpp>
 #include <quantjit/service.hpp>
+#include <quantjit/source.hpp>
 #include <quantjit/tensor.hpp>
 #include <quantjit/traits.hpp>
 #include <quantjit/version.hpp>

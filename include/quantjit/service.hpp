@@ -7,6 +7,7 @@
 #include <quantjit/geometry.hpp>
 #include <quantjit/kernel.hpp>
 #include <quantjit/prewarm.hpp>
+#include <quantjit/source.hpp>
 #include <quantjit/tensor.hpp>
 #include <quantjit/traits.hpp>
 
@@ -124,6 +125,14 @@ class QUANTJIT_API KernelService {
   KernelService(const KernelService&) = delete;
   KernelService& operator=(const KernelService&) = delete;
 
+  /// Adds an operation of the program: from now on its descriptors work as those of the library do.
+  /// An operation of the same name is replaced; kernels and descriptors of it that are in use stay.
+  /// Does not compile. Throws: InvalidArgument naming the part of the source that breaks a rule.
+  void register_source(Source source);
+  /// Parses a descriptor text of an operation of the library or of this service. Throws:
+  /// InvalidArgument.
+  [[nodiscard]] Descriptor parse(std::string_view text) const;
+
   /// The kernel for a device, compiled and loaded if need be. A repeated request costs one hash
   /// lookup.
   /// @param device CUDA ordinal, or kCurrentDevice for the device of `stream`; where that is null
@@ -191,8 +200,8 @@ class QUANTJIT_API KernelService {
   /// InvalidArgument for a table that is not valid, DriverError.
   std::string store_geometry(int device, std::span<const GeometryRule> rules);
 
-  /// Reads the kernel sources again (QUANTJIT_KERNEL_DIR) and drops the memory tier; kernels
-  /// already handed out stay.
+  /// Reads the kernel sources again (QUANTJIT_KERNEL_DIR, files of registered sources) and drops
+  /// the memory tier; kernels already handed out stay.
   void reload_sources();
 
   /// Drops a device's kernels from the memory tier and returns how many there were; the next

@@ -9,7 +9,10 @@
 #include <quantjit/export.hpp>
 #include <quantjit/tensor.hpp>
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -98,8 +101,22 @@ struct PerTokenQuant {
   friend bool operator==(const PerTokenQuant&, const PerTokenQuant&) = default;
 };
 
+struct CustomOperation;  ///< a registered source; defined inside the library
+
+/// Descriptor of an operation that a program registered, see quantjit/source.hpp. It keeps the
+/// source that it was parsed with.
+struct CustomTraits {
+  static constexpr std::size_t kMaxKeys = 16;
+
+  std::shared_ptr<const CustomOperation> operation;
+  std::array<std::uint8_t, kMaxKeys> values{};  ///< of each key, an index of its values
+  bool pdl = true;
+
+  friend bool operator==(const CustomTraits&, const CustomTraits&) = default;
+};
+
 /// Any operation's traits.
-using Traits = std::variant<PerTokenGroupQuant, PerTokenQuant>;
+using Traits = std::variant<PerTokenGroupQuant, PerTokenQuant, CustomTraits>;
 
 /// What a request names: the traits, and the math mode written beside them.
 struct Descriptor {
@@ -109,11 +126,11 @@ struct Descriptor {
   friend bool operator==(const Descriptor&, const Descriptor&) = default;
 };
 
-/// Parses a trait text. Keys may come in any order; missing keys take their defaults (`fill` is
-/// `zero` by default with numerics=vllm, `zero_rows` is `zero` with numerics=exact).
-/// `math=auto|fast|precise` may be written anywhere. Throws: InvalidArgument for an unknown
-/// operation, key or value, a doubled key, blanks, or a combination that `validate` refuses; the
-/// message names the keys, the values and what is allowed. Thread safe.
+/// Parses a trait text of an operation of the library. Keys may come in any order; missing keys
+/// take their defaults (`fill` is `zero` by default with numerics=vllm, `zero_rows` is `zero` with
+/// numerics=exact). `math=auto|fast|precise` may be written anywhere. Throws: InvalidArgument for
+/// an unknown operation, key or value, a doubled key, blanks, or a combination that `validate`
+/// refuses; the message names the keys, the values and what is allowed. Thread safe.
 QUANTJIT_API Descriptor parse_descriptor(std::string_view text);
 
 /// Throws InvalidArgument, naming both keys, if the combination is not one of the contract's.
@@ -126,8 +143,13 @@ QUANTJIT_API std::string to_text(const Traits& traits);
 /// Thread safe.
 QUANTJIT_API std::string to_text(const Descriptor& descriptor);
 
-/// "per_token_group_quant" or "per_token_quant".
+/// "per_token_group_quant", "per_token_quant", or the name of a registered operation. Valid while
+/// the traits live.
 QUANTJIT_API std::string_view op_name(const Traits& traits);
+
+/// Element types of input and codes. Throws: InvalidArgument for a registered operation.
+QUANTJIT_API DType input_dtype(const Traits& traits);
+QUANTJIT_API DType output_dtype(const Traits& traits);
 
 QUANTJIT_API std::string_view to_string(ScaleFormat value);
 QUANTJIT_API std::string_view to_string(ScaleLayout value);
@@ -143,8 +165,8 @@ QUANTJIT_API std::string_view to_string(ZeroRows value);
 QUANTJIT_API MathMode resolve_math(const Descriptor& descriptor, const Arch& arch,
                                    MathMode preference = MathMode::kAuto);
 
-/// All valid traits, in a fixed order (about 3,000). The whole space that prewarm and the tests
-/// enumerate.
+/// All valid traits of the library's operations, in a fixed order (about 3,000). The whole space
+/// that prewarm and the tests enumerate.
 QUANTJIT_API std::vector<Traits> enumerate_traits();
 
 /// All fields of valid traits in one integer, unique over all operations: the in-memory key.
@@ -164,7 +186,7 @@ struct OpInfo {
   std::vector<KeyInfo> keys;
 };
 
-/// Describes every operation. Thread safe.
+/// Describes every operation of the library. Thread safe.
 QUANTJIT_API std::vector<OpInfo> describe_ops();
 
 }  // namespace quantjit

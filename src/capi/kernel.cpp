@@ -63,7 +63,7 @@ qj_status qj_image_get(qj_service* service, const char* traits, size_t traits_si
     require(image, "image");
     ImageSource source = ImageSource::kMemory;
     Image found =
-        service->service.get_image(parse_descriptor(view_of(traits, traits_size, "traits")),
+        service->service.get_image(service->service.parse(view_of(traits, traits_size, "traits")),
                                    Arch::parse(view_of(arch, arch_size, "arch")), &source);
     *image = new qj_image{std::move(found), source};
   });

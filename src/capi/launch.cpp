@@ -17,6 +17,10 @@ using namespace quantjit::capi;
 namespace {
 
 void launch(const qj_kernel& kernel, const qj_operands& operands, void* stream) {
+  if (std::holds_alternative<CustomTraits>(kernel.kernel.traits())) {
+    throw InvalidArgument("kernel", std::string(op_name(kernel.kernel.traits())),
+                          "a registered operation is launched with qj_launch_raw()");
+  }
   const Place place = place_of(kernel);
   const TensorView input = view_of(operands.input, "input", place);
   const TensorView output_q = view_of(operands.output_q, "output_q", place);
@@ -105,7 +109,7 @@ qj_status qj_launch(qj_service* service, const char* traits, size_t traits_size,
   return guard([&] {
     require(service, "service");
     const qj_operands given = read_struct(operands, "operands");
-    const Descriptor descriptor = parse_descriptor(view_of(traits, traits_size, "traits"));
+    const Descriptor descriptor = service->service.parse(view_of(traits, traits_size, "traits"));
     const int device = device_for(service->service, given);
     const qj_kernel kernel(service->service.get(descriptor, device, static_cast<Stream>(stream)));
     launch(kernel, given, stream);

@@ -30,7 +30,7 @@ void append(std::vector<PrewarmItem>& items, const std::vector<PrewarmItem>& mor
   items.insert(items.end(), more.begin(), more.end());
 }
 
-std::vector<PrewarmItem> items_of(const qj_prewarm_options& options) {
+std::vector<PrewarmItem> items_of(const KernelService& service, const qj_prewarm_options& options) {
   const std::vector<Arch> archs = archs_of(options);
   const auto texts = array_of(options.traits, options.num_traits, "options.traits");
   if (!texts.empty() && archs.empty()) {
@@ -39,7 +39,7 @@ std::vector<PrewarmItem> items_of(const qj_prewarm_options& options) {
   }
   std::vector<PrewarmItem> items;
   for (const qj_text& text : texts) {
-    const Descriptor descriptor = parse_descriptor(view_of(text, "options.traits"));
+    const Descriptor descriptor = service.parse(view_of(text, "options.traits"));
     for (const Arch& arch : archs) {
       items.push_back({descriptor, arch});
     }
@@ -102,7 +102,8 @@ qj_status qj_prewarm(qj_service* service, const qj_prewarm_options* options, cha
         tell(given, cancel.requested, progress);
       };
     }
-    const PrewarmReport report = service->service.prewarm(items_of(given), prewarm);
+    const PrewarmReport report =
+        service->service.prewarm(items_of(service->service, given), prewarm);
     if (json != nullptr) {
       store_text(prewarm_json(report), json, size);
     }

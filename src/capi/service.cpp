@@ -66,7 +66,7 @@ qj_status qj_explain(qj_service* service, const char* traits, size_t traits_size
   return guard([&] {
     require(service, "service");
     const Explanation explanation =
-        service->service.explain(parse_descriptor(view_of(traits, traits_size, "traits")),
+        service->service.explain(service->service.parse(view_of(traits, traits_size, "traits")),
                                  Arch::parse(view_of(arch, arch_size, "arch")));
     store_text(explanation_json(explanation), json, size);
   });

@@ -111,6 +111,10 @@ void fill(const PerTokenQuant& from, qj_traits& to) {
   to.zero_rows = number(from.zero_rows);
 }
 
+[[noreturn]] void fill(const CustomTraits& from, qj_traits& /*to*/) {
+  throw InvalidArgument("text", to_text(from), "registered operations have no form as numbers");
+}
+
 qj_traits numbers_of(const Descriptor& descriptor) {
   qj_traits traits{};
   traits.math = number(descriptor.math);

@@ -46,14 +46,6 @@ bool is_masked(const Problem& problem) {
   return group != nullptr && group->schedule == Schedule::kMasked;
 }
 
-DType input_dtype(const Traits& traits) {
-  return std::visit([](const auto& fields) { return fields.in; }, traits);
-}
-
-DType output_dtype(const Traits& traits) {
-  return std::visit([](const auto& fields) { return fields.out; }, traits);
-}
-
 std::int64_t input_columns(const Problem& problem) {
   const auto* group = group_traits(problem);
   return problem.hidden * (group != nullptr && group->silu ? 2 : 1);

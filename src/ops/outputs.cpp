@@ -102,7 +102,11 @@ OutputSpecs output_specs(const Traits& traits, const TensorView& input) {
   if (const auto* const group = std::get_if<PerTokenGroupQuant>(&traits)) {
     return group_specs(*group, input);
   }
-  return token_specs(std::get<PerTokenQuant>(traits), input);
+  if (const auto* const token = std::get_if<PerTokenQuant>(&traits)) {
+    return token_specs(*token, input);
+  }
+  throw InvalidArgument("traits", to_text(traits),
+                        "the outputs of a registered operation are its caller's");
 }
 
 ScaleLayout infer_scale_layout(const TensorView& output_s) {

@@ -17,6 +17,9 @@ bool division_is_bit_exact(const Arch& arch, MathMode math) {
 bool is_bit_exact(const Traits& traits, const Target& target) {
   const MathMode math = resolve_math({traits, MathMode::kAuto}, target.arch, target.math);
   const auto* group = std::get_if<PerTokenGroupQuant>(&traits);
+  if (std::holds_alternative<CustomTraits>(traits)) {
+    return false;  // it has no reference here
+  }
   if (group == nullptr) {
     return division_is_bit_exact(target.arch, math);
   }

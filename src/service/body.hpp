@@ -13,6 +13,7 @@
 #include "src/service/worker_pool.hpp"
 
 #include <quantjit/service.hpp>
+#include <quantjit/source.hpp>
 
 #include <algorithm>
 #include <array>
@@ -24,6 +25,7 @@
 #include <mutex>
 #include <shared_mutex>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
 namespace quantjit {
@@ -113,6 +115,11 @@ struct KernelService::Body {
   /// Notes that a caller asked for a kernel, for the recorder.
   void note(const Descriptor& descriptor, const Arch& arch) noexcept;
 
+  /// Adds an operation of the program, or replaces it. Throws: InvalidArgument.
+  void add_operation(Source source);
+  /// The registered operation of a name; null if there is none.
+  std::shared_ptr<const CustomOperation> find_operation(std::string_view name);
+
   /// The current snapshot of the kernel sources. Throws: InvalidArgument.
   std::shared_ptr<const service::KernelSources> sources();
   /// The driver, loaded and initialized. Throws: DriverError.
@@ -156,6 +163,9 @@ struct KernelService::Body {
                                     const Arch& arch);
 
  private:
+  /// Reads the files of registered operations again. Throws: InvalidArgument for one that is gone.
+  void reload_operations();
+  void replace_operation(std::shared_ptr<const CustomOperation> operation);
   service::Fetched fetch_cold(const service::Request& request, service::ImagePointer stored);
   /// Path of the entry; empty if none could be written.
   std::string publish(const service::Request& request, const detail::ImageState& image);
@@ -169,6 +179,8 @@ struct KernelService::Body {
   service::ImagePointer remember(const service::Request& request, service::ImagePointer image);
   [[noreturn]] void throw_sealed_miss(const service::Request& request);
 
+  std::shared_mutex operations_mutex_;  // guards operations_
+  std::map<std::string, std::shared_ptr<const CustomOperation>, std::less<>> operations_;
   std::mutex sources_mutex_;  // guards sources_
   std::shared_ptr<const service::KernelSources> sources_;
   std::atomic<const driver::DriverApi*> driver_{nullptr};

@@ -82,7 +82,7 @@ Kernel KernelService::get(const Descriptor& descriptor, int device, Stream strea
 }
 
 Kernel KernelService::get(std::string_view descriptor, int device, Stream stream) {
-  return get(parse_descriptor(descriptor), device, stream);
+  return get(parse(descriptor), device, stream);
 }
 
 std::size_t KernelService::evict_memory(int device) {

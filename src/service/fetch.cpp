@@ -22,6 +22,7 @@ std::shared_ptr<const service::KernelSources> KernelService::Body::sources() {
 }
 
 void KernelService::Body::reload() {
+  reload_operations();
   {
     const std::lock_guard lock(sources_mutex_);
     sources_.reset();

@@ -140,6 +140,10 @@ GeometryKernel parse_geometry_kernel(std::string_view text) {
 GeometryKernel geometry_kernel(const Traits& traits) {
   const auto* const group = std::get_if<PerTokenGroupQuant>(&traits);
   if (group == nullptr) {
+    if (!std::holds_alternative<PerTokenQuant>(traits)) {
+      throw InvalidArgument("traits", to_text(traits),
+                            "the geometry of a registered operation is its caller's");
+    }
     return GeometryKernel::kRows;
   }
   if (group->schedule == Schedule::kMasked) {

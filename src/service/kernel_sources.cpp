@@ -64,6 +64,18 @@ std::shared_ptr<const KernelSources> KernelSources::from_directory(const std::st
   return std::make_shared<const KernelSources>(directory, texts);
 }
 
+std::shared_ptr<const KernelSources> KernelSources::with(
+    const std::map<std::string, std::string>& texts) const {
+  auto both = std::make_shared<KernelSources>(origin_, texts);
+  for (const auto& [path, file] : files_) {
+    if (!both->files_.emplace(path, file).second) {
+      throw InvalidArgument("source.path", "\"" + path + "\"",
+                            "the " + origin_ + " kernel sources have a file of this name");
+    }
+  }
+  return both;
+}
+
 Closure KernelSources::closure(const std::string& path) const {
   const std::lock_guard lock(mutex_);
   if (const auto known = closures_.find(path); known != closures_.end()) {

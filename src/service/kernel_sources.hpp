@@ -34,6 +34,10 @@ class KernelSources {
   /// Builds a snapshot from texts; `origin` names it in messages.
   KernelSources(std::string origin, const std::map<std::string, std::string>& texts);
 
+  /// This snapshot and some files more. Throws: InvalidArgument for a path that it has already.
+  [[nodiscard]] std::shared_ptr<const KernelSources> with(
+      const std::map<std::string, std::string>& texts) const;
+
   /// The closure of one file under `#include "path"`, where paths are relative to the include root.
   /// Throws: CompileError if a file is missing, or includes by a macro, by angle brackets or
   /// by `#include_next`, `#import` or `#embed`: what a kernel is made of must be readable from its

@@ -6,6 +6,7 @@
 #include "src/service/body.hpp"
 #include "src/service/kept_libraries.hpp"
 #include "src/service/target.hpp"
+#include "src/traits/custom.hpp"
 
 #include <quantjit/error.hpp>
 
@@ -148,6 +149,21 @@ std::shared_ptr<const driver::Library> KernelService::Body::library_of(
       [] {});
 }
 
+namespace {
+
+/// What a launch may ask for of dynamic shared memory without being allowed more.
+constexpr std::size_t kFreeSharedBytes = 48 * 1024;
+
+std::size_t parameter_bytes_of(const Traits& traits) {
+  if (const auto* const custom = std::get_if<CustomTraits>(&traits)) {
+    return custom->operation->source.parameter_bytes;
+  }
+  return std::holds_alternative<PerTokenGroupQuant>(traits) ? sizeof(device::GroupQuantParams)
+                                                            : sizeof(device::TokenQuantParams);
+}
+
+}  // namespace
+
 Kernel KernelService::Body::load_on_device(const Descriptor& descriptor,
                                            const driver::DriverApi& api, int device) {
   const driver::DeviceInfo& info = device_info(api, device);
@@ -165,17 +181,23 @@ Kernel KernelService::Body::load_on_device(const Descriptor& descriptor,
   state->api = &api;
   state->device = &info;
   state->primary_context = primary_context(api, device);
-  state->geometry = rules_for(geometry_kernel(descriptor.traits), info);
-  const std::size_t parameter_bytes = std::holds_alternative<PerTokenGroupQuant>(descriptor.traits)
-                                          ? sizeof(device::GroupQuantParams)
-                                          : sizeof(device::TokenQuantParams);
+  const auto* const custom = std::get_if<CustomTraits>(&descriptor.traits);
+  if (custom == nullptr) {
+    state->geometry = rules_for(geometry_kernel(descriptor.traits), info);
+  }
+  const std::size_t parameter_bytes = parameter_bytes_of(descriptor.traits);
   const bool wants_pdl =
       std::visit([](const auto& traits) { return traits.pdl; }, descriptor.traits);
   for (std::size_t i = 0; i < entries.size(); ++i) {
     state->entries[i] = state->library->kernel(entries[i].lowered_name);
     state->library->prepare(state->entries[i], device);
-    if (!options.kernel_dir.empty()) {  // sources of another version may take other parameters
+    // Sources of another version, or of the program, may take other parameters.
+    if (!options.kernel_dir.empty() || custom != nullptr) {
       state->library->require_single_parameter(state->entries[i], device, parameter_bytes);
+    }
+    if (custom != nullptr && custom->operation->source.dynamic_shared_bytes > kFreeSharedBytes) {
+      state->library->allow_dynamic_shared(state->entries[i], device,
+                                           custom->operation->source.dynamic_shared_bytes);
     }
     state->programmatic[i] = wants_pdl && entries[i].pdl_wait ? driver::ProgrammaticLaunch::kOn
                                                               : driver::ProgrammaticLaunch::kOff;

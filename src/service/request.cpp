@@ -2,10 +2,24 @@
 #include "src/service/request.hpp"
 
 #include "src/base/sha256.hpp"
+#include "src/traits/custom.hpp"
 
+#include <map>
 #include <utility>
 
 namespace quantjit::service {
+namespace {
+
+std::shared_ptr<const KernelSources> with_files_of(const KernelSources& sources,
+                                                   const Source& source) {
+  std::map<std::string, std::string> texts{{source.path, source.text}};
+  for (const SourceInclude& include : source.includes) {
+    texts.emplace(include.path, include.text);
+  }
+  return sources.with(texts);
+}
+
+}  // namespace
 
 Request make_request(const Descriptor& descriptor, const Arch& arch, MathMode preference,
                      CodeKind code, std::shared_ptr<const KernelSources> sources) {
@@ -20,6 +34,9 @@ Request make_request(const Descriptor& descriptor, const Arch& arch, MathMode pr
                   .closure = {},
                   .key_text = {},
                   .id = {}};
+  if (const auto* const custom = std::get_if<CustomTraits>(&request.traits)) {
+    request.sources = with_files_of(*request.sources, custom->operation->source);
+  }
   request.specialization = specialize(request.traits, request.math, arch);
   request.closure = request.sources->closure(request.specialization.source);
 

@@ -20,6 +20,9 @@ bool KernelService::record(const std::string& path) {
 }
 
 void KernelService::Body::note(const Descriptor& descriptor, const Arch& arch) noexcept {
+  if (std::holds_alternative<CustomTraits>(descriptor.traits)) {
+    return;  // who reads the record does not have its source
+  }
   try {
     validate(descriptor.traits);
     recorder.note(descriptor.traits, resolve_math(descriptor, arch, options.math), arch);
@@ -42,6 +45,9 @@ void KernelService::Body::throw_sealed_miss(const service::Request& request) {
       message += separator + difference.field;
       separator = ", ";
     }
+  }
+  if (std::holds_alternative<CustomTraits>(request.traits)) {
+    throw SealedMiss(message + "; request or prewarm it before the service is sealed");
   }
   message += "; compile it ahead with: quantjit prewarm '" +
              service::portable_text(request.traits, request.math, request.arch) + "' --arch " +

@@ -13,7 +13,11 @@ namespace {
 constexpr std::array kModes{MathMode::kAuto, MathMode::kFast, MathMode::kPrecise};
 
 Numerics numerics_of(const Traits& traits) {
-  return std::visit([](const auto& fields) { return fields.numerics; }, traits);
+  if (const auto* const group = std::get_if<PerTokenGroupQuant>(&traits)) {
+    return group->numerics;
+  }
+  const auto* const token = std::get_if<PerTokenQuant>(&traits);
+  return token != nullptr ? token->numerics : Numerics::kSglang;  // a registered one is free
 }
 
 }  // namespace

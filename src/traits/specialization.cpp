@@ -3,6 +3,7 @@
 
 #include "kernels/device/traits.cuh"
 #include "kernels/params.h"
+#include "src/traits/custom.hpp"
 
 #include <initializer_list>
 #include <utility>
@@ -102,7 +103,15 @@ unsigned wide_token_elements(const PerTokenQuant& traits, const Arch& arch) {
 
 Specialization specialize(const Traits& traits, MathMode math, const Arch& arch) {
   Specialization specialization;
-  std::visit([&](const auto& op) { add_entries(op, math, arch, specialization); }, traits);
+  if (const auto* const custom = std::get_if<CustomTraits>(&traits)) {
+    traits::specialize_custom(*custom, math, specialization);
+    return specialization;
+  }
+  if (const auto* const group = std::get_if<PerTokenGroupQuant>(&traits)) {
+    add_entries(*group, math, arch, specialization);
+  } else {
+    add_entries(std::get<PerTokenQuant>(traits), math, arch, specialization);
+  }
   // Every operation names its rounding, so these hold for all math modes; the kernels use none of
   // the CUDA runtime types that -minimal leaves out.
   specialization.options = {"--std=c++17", "--fmad=false", "-minimal"};

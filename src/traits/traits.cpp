@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Canonical text, validation, enumeration, packing and description of traits.
+#include "src/traits/custom.hpp"
 #include "src/traits/keys.hpp"
 #include "src/traits/rules.hpp"
 
@@ -70,9 +71,22 @@ void pack_fields(const PerTokenQuant& traits, Packer& packer) {
       .add(traits.pdl, 1);
 }
 
+void pack_fields(const CustomTraits& traits, Packer& packer) {
+  if (traits.operation == nullptr) {
+    return;  // of no operation: numbers begin with 1
+  }
+  packer.add(traits.operation->id, traits::kOperationBits)
+      .add(traits.pdl, 1)
+      .add(traits::value_number(traits), 32);
+}
+
 }  // namespace
 
 void validate(const Traits& traits) {
+  if (const auto* const custom = std::get_if<CustomTraits>(&traits)) {
+    traits::validate_custom(*custom);
+    return;
+  }
   if (auto violation = traits::find_violation(traits)) {
     throw InvalidArgument(std::move(violation->key), std::move(violation->value),
                           std::move(violation->rule));
@@ -80,6 +94,9 @@ void validate(const Traits& traits) {
 }
 
 std::string to_text(const Traits& traits) {
+  if (const auto* const custom = std::get_if<CustomTraits>(&traits)) {
+    return traits::custom_text(*custom);
+  }
   const traits::Operation& operation = traits::operation_of(traits);
   std::string text(operation.name);
   char separator = ':';
@@ -105,7 +122,35 @@ std::string to_text(const Descriptor& descriptor) {
 }
 
 std::string_view op_name(const Traits& traits) {
+  if (const auto* const custom = std::get_if<CustomTraits>(&traits)) {
+    return custom->operation != nullptr ? std::string_view(custom->operation->source.op) : "";
+  }
   return traits::operation_of(traits).name;
+}
+
+namespace {
+
+/// A member that both operations of the library have.
+template <typename Member>
+DType dtype_of(const Traits& traits, Member member) {
+  if (const auto* const group = std::get_if<PerTokenGroupQuant>(&traits)) {
+    return member(*group);
+  }
+  if (const auto* const token = std::get_if<PerTokenQuant>(&traits)) {
+    return member(*token);
+  }
+  throw InvalidArgument("traits", to_text(traits),
+                        "the tensors of a registered operation are known to its caller alone");
+}
+
+}  // namespace
+
+DType input_dtype(const Traits& traits) {
+  return dtype_of(traits, [](const auto& fields) { return fields.in; });
+}
+
+DType output_dtype(const Traits& traits) {
+  return dtype_of(traits, [](const auto& fields) { return fields.out; });
 }
 
 std::vector<Traits> enumerate_traits() {

@@ -113,10 +113,6 @@ double copy_gb_per_s(const OpenDevice& device) {
   return 2.0 * static_cast<double>(kBytes) / (times[times.size() / 2] * 1e6);
 }
 
-DType input_dtype(const Traits& traits) {
-  return std::visit([](const auto& t) { return t.in; }, traits);
-}
-
 TensorView input_of(const BenchCase& bench, void* data, int device) {
   const auto* const group = std::get_if<PerTokenGroupQuant>(&bench.descriptor.traits);
   const std::int64_t columns = bench.hidden * (group != nullptr && group->silu ? 2 : 1);

@@ -101,7 +101,7 @@ Work prepare(const RunOptions& options, const Traits& traits) {
     work.buffers = io::make_buffers(work.problem);
     return work;
   }
-  const DType wanted = std::visit([](const auto& fields) { return fields.in; }, traits);
+  const DType wanted = input_dtype(traits);
   const io::HostTensor tensor = read_input_tensor(options.input, options.tensor, wanted);
   work.problem = problem_of(options, traits, tensor);
   work.buffers = io::make_buffers(work.problem);

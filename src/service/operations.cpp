@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operations that the program registered.
+#include "src/service/body.hpp"
+#include "src/traits/custom.hpp"
+
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace quantjit {
+
+void KernelService::register_source(Source source) {
+  body_->add_operation(std::move(source));
+}
+
+Descriptor KernelService::parse(std::string_view text) const {
+  const std::size_t colon = text.find(':');
+  if (auto operation = body_->find_operation(text.substr(0, colon))) {
+    return traits::parse_custom(std::move(operation), colon == std::string_view::npos
+                                                          ? std::string_view{}
+                                                          : text.substr(colon + 1));
+  }
+  return parse_descriptor(text);
+}
+
+void KernelService::Body::add_operation(Source source) {
+  // A file of the library's sources that is hidden would be another kernel than its name says.
+  static_cast<void>(sources()->with({{source.path, {}}}));
+  auto operation = traits::make_operation(std::move(source));
+  if (const auto known = find_operation(operation->source.op);
+      known != nullptr && known->source == operation->source) {
+    return;  // what is loaded already stays right
+  }
+  replace_operation(std::move(operation));
+}
+
+std::shared_ptr<const CustomOperation> KernelService::Body::find_operation(std::string_view name) {
+  const std::shared_lock lock(operations_mutex_);
+  const auto found = operations_.find(name);
+  return found == operations_.end() ? nullptr : found->second;
+}
+
+void KernelService::Body::replace_operation(std::shared_ptr<const CustomOperation> operation) {
+  std::shared_ptr<const CustomOperation> old;
+  {
+    const std::unique_lock lock(operations_mutex_);
+    auto& place = operations_[operation->source.op];
+    old = std::exchange(place, std::move(operation));
+  }
+  if (old == nullptr) {
+    return;
+  }
+  std::vector<Kernel> dropped;  // emptied outside the lock: the last handle unloads its library
+  const std::unique_lock lock(loaded_mutex);
+  for (auto entry = loaded.begin(); entry != loaded.end();) {
+    const auto* const custom = std::get_if<CustomTraits>(&entry->second.traits());
+    if (custom != nullptr && custom->operation == old) {
+      dropped.push_back(std::move(entry->second));
+      entry = loaded.erase(entry);
+    } else {
+      ++entry;
+    }
+  }
+}
+
+void KernelService::Body::reload_operations() {
+  std::vector<std::shared_ptr<const CustomOperation>> known;
+  {
+    const std::shared_lock lock(operations_mutex_);
+    for (const auto& [name, operation] : operations_) {
+      known.push_back(operation);
+    }
+  }
+  for (const auto& operation : known) {
+    if (!operation->source.file.empty()) {
+      Source source = operation->source;
+      source.text.clear();
+      replace_operation(traits::make_operation(std::move(source)));
+    }
+  }
+}
+
+}  // namespace quantjit
