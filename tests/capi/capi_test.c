@@ -46,8 +46,8 @@ qj_service* open_simulated(void) {
 }
 
 int main(int argc, char** argv) {
-  const test_case* const tables[] = {kBasicTests,  kServiceTests, kTensorTests,
-                                     kLaunchTests, kPrewarmTests, kThreadTests};
+  const test_case* const tables[] = {kBasicTests,   kServiceTests, kTensorTests, kLaunchTests,
+                                     kPrewarmTests, kSourceTests,  kThreadTests};
   const int only_count = argc > 2 && strcmp(argv[1], "--count") == 0;
   int ran = 0;
   for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); ++i) {

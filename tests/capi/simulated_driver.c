@@ -43,6 +43,18 @@ void synchronize(void) {
   CHECK(wait() == CUDA_SUCCESS);
 }
 
+void* allocate(size_t bytes) {
+  FUNCTION(get, cuMemAlloc_v2);
+  CUdeviceptr address = 0;
+  CHECK(get(&address, bytes) == CUDA_SUCCESS);
+  return (void*)(uintptr_t)address;
+}
+
+void copy_out(void* to, const void* from, size_t bytes) {
+  FUNCTION(copy, cuMemcpyDtoH_v2);
+  CHECK(copy(to, (CUdeviceptr)(uintptr_t)from, bytes) == CUDA_SUCCESS);
+}
+
 void* new_stream(void) {
   FUNCTION(create, cuStreamCreate);
   CUstream stream = NULL;
