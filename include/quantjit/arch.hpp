@@ -26,9 +26,9 @@ QUANTJIT_API MathMode parse_math_mode(std::string_view text);
 /// A compile target such as sm_90a, sm_100f or sm_120a. sm_90 is the lowest that is accepted.
 /// Value type; thread safe.
 struct QUANTJIT_API Arch {
-  std::uint16_t major = 9;
-  std::uint16_t minor = 0;
-  char suffix = 'a';  ///< 'a' arch-specific, 'f' family, '\0' none
+  std::uint16_t major = 9;  ///< of the compute capability
+  std::uint16_t minor = 0;  ///< of the compute capability
+  char suffix = 'a';        ///< 'a' arch-specific, 'f' family, '\0' none
 
   /// Parses "sm_90", "sm_90a", "sm_100f", "sm_103a", ... Throws: InvalidArgument naming the text
   /// and the form.

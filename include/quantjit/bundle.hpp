@@ -41,32 +41,36 @@ enum class BundleSignature : std::uint8_t {
 /// "none", "unchecked", "consistent" or "trusted".
 QUANTJIT_API std::string_view to_string(BundleSignature signature);
 
+/// What a bundle is and holds.
 struct BundleInfo {
-  std::string path;
-  std::uint32_t format = 0;
+  std::string path;                  ///< of the file
+  std::uint32_t format = 0;          ///< version of the format
   std::uint64_t bytes = 0;           ///< of the file
   std::uint64_t unpacked_bytes = 0;  ///< of its entries
   std::string index_sha256;          ///< names the content: it covers the digest of every entry
-  BundleSignature signature = BundleSignature::kNone;
+  BundleSignature signature = BundleSignature::kNone;  ///< what its signature is worth
   std::string signer;                ///< public key, 64 hexadecimal digits; empty if not signed
   std::vector<std::string> archs;    ///< targets that it holds entries for, sorted
   std::vector<BundleEntry> entries;  ///< by key
 };
 
+/// What to export.
 struct BundleExport {
   std::string path;  ///< replaced if it exists
   /// What to export, as the service would find it on disk.
   std::vector<PrewarmItem> requests;
-  /// In place of requests: every entry of every root. `archs`, if not empty, narrows them.
+  /// In place of requests: every entry of every root.
   bool all = false;
-  std::vector<Arch> archs;
+  std::vector<Arch> archs;  ///< with `all`: only entries for these; empty: for any
   std::string signing_key;  ///< PEM file of an Ed25519 private key; empty: not signed
 };
 
+/// What became of an export.
 struct BundleExportReport {
+  /// A kernel that was asked for and is not in the cache.
   struct Missing {
     std::string traits;  ///< empty: there is no entry for `arch` at all
-    std::string arch;
+    std::string arch;    ///< target that it is for
   };
 
   BundleInfo bundle;             ///< what was written, if nothing is missing
@@ -79,24 +83,26 @@ struct BundleExportReport {
 /// is damaged or the file cannot be written; NotImplemented.
 QUANTJIT_API BundleExportReport export_bundle(KernelService& service, const BundleExport& what);
 
+/// What to import, and on which terms.
 struct BundleImport {
-  std::string path;
+  std::string path;         ///< of the bundle
   std::string verify_key;   ///< PEM file of an Ed25519 public key that must have signed it
   std::vector<Arch> archs;  ///< only entries for these, each of which must be there; empty: all
 };
 
 /// An entry and what is wrong with it.
 struct BundleProblem {
-  BundleEntry entry;
-  std::string reason;
+  BundleEntry entry;   ///< the entry; without a key if it is the bundle itself
+  std::string reason;  ///< what is wrong
 };
 
+/// What became of an import.
 struct BundleImportReport {
-  BundleInfo bundle;
-  std::string root;  ///< the cache root that took the entries
-  std::uint64_t imported = 0;
-  std::uint64_t already_there = 0;
-  std::vector<BundleProblem> failed;
+  BundleInfo bundle;                  ///< what was imported
+  std::string root;                   ///< the cache root that took the entries
+  std::uint64_t imported = 0;         ///< entries that were stored
+  std::uint64_t already_there = 0;    ///< entries that were there
+  std::vector<BundleProblem> failed;  ///< entries that could not be stored
 };
 
 /// Publishes the entries of a bundle in the written cache root of the service. The whole bundle is
@@ -106,9 +112,10 @@ struct BundleImportReport {
 /// NotImplemented.
 QUANTJIT_API BundleImportReport import_bundle(KernelService& service, const BundleImport& what);
 
+/// What a verification found.
 struct BundleVerification {
-  BundleInfo bundle;
-  std::vector<BundleProblem> bad;
+  BundleInfo bundle;               ///< what was looked at
+  std::vector<BundleProblem> bad;  ///< what is wrong; empty if nothing is
 };
 
 /// Reads and verifies every entry of a bundle; needs no cache. Throws: as import_bundle, but bad

@@ -20,8 +20,8 @@ namespace quantjit {
 /// One entry as a list shows it. The texts come from the beginning of its file, unverified; they
 /// are empty if that cannot be read.
 struct CacheEntry {
-  std::string key;  ///< "<request>-<toolchain>"
-  std::string path;
+  std::string key;               ///< "<request>-<toolchain>"
+  std::string path;              ///< of the file
   std::uint64_t bytes = 0;       ///< of the file
   std::int64_t last_used_s = 0;  ///< seconds since 1970
   bool pinned = false;           ///< kept from eviction
@@ -33,46 +33,50 @@ struct CacheEntry {
 
 /// A root and how far it can be used.
 struct CacheRootStatus {
-  std::string path;
-  bool exists = false;
-  bool writable = false;
-  bool trusted = false;  ///< false: its entries are not looked at
-  bool shared = false;   ///< entries carry a MAC
-  bool bundle = false;   ///< a bundle that is used in place, read only
-  std::string reason;    ///< why it is not trusted or not writable; empty if it is both
+  std::string path;       ///< as it was given
+  bool exists = false;    ///< it is there
+  bool writable = false;  ///< it takes new entries
+  bool trusted = false;   ///< false: its entries are not looked at
+  bool shared = false;    ///< entries carry a MAC
+  bool bundle = false;    ///< a bundle that is used in place, read only
+  std::string reason;     ///< why it is not trusted or not writable; empty if it is both
 };
 
+/// What the roots hold.
 struct CacheStats {
-  std::uint64_t entries = 0;
-  std::uint64_t bytes = 0;
-  std::uint64_t max_bytes = 0;  ///< limit of the written root; 0 is none
-  std::vector<CacheRootStatus> roots;
+  std::uint64_t entries = 0;           ///< of all trusted roots
+  std::uint64_t bytes = 0;             ///< of them
+  std::uint64_t max_bytes = 0;         ///< limit of the written root; 0 is none
+  std::vector<CacheRootStatus> roots;  ///< in lookup order
   /// Event counts of all processes of the written root, by name.
   std::vector<std::pair<std::string, std::uint64_t>> counters;
 };
 
 /// One verified entry.
 struct CacheInspection {
-  ImageInfo info;
+  ImageInfo info;                ///< what its metadata says
   std::string metadata;          ///< JSON text as stored
   std::uint64_t code_bytes = 0;  ///< cubin or PTX
 };
 
+/// What a verification found.
 struct CacheVerification {
+  /// A damaged entry.
   struct BadEntry {
-    std::string path;
-    std::string reason;
+    std::string path;    ///< of the file
+    std::string reason;  ///< what is wrong with it
   };
 
-  std::uint64_t checked = 0;
-  std::vector<BadEntry> bad;
+  std::uint64_t checked = 0;  ///< entries that were read
+  std::vector<BadEntry> bad;  ///< those that are damaged
 };
 
+/// What was removed.
 struct CacheRemoval {
-  std::uint64_t entries = 0;     ///< removed, or to be removed in a dry run
-  std::uint64_t bytes = 0;       ///< of them
-  std::uint64_t kept_bytes = 0;  ///< in the written root afterwards
-  std::vector<std::string> paths;
+  std::uint64_t entries = 0;       ///< removed, or to be removed in a dry run
+  std::uint64_t bytes = 0;         ///< of them
+  std::uint64_t kept_bytes = 0;    ///< in the written root afterwards
+  std::vector<std::string> paths;  ///< of the files
 };
 
 /// What a verification does with bad entries.
@@ -95,6 +99,7 @@ class QUANTJIT_API CacheAdmin {
 
   /// All entries of all trusted roots, by key.
   [[nodiscard]] std::vector<CacheEntry> list();
+  /// Totals, limits and roots.
   [[nodiscard]] CacheStats stats();
   /// Reads and verifies one entry; nothing if there is none of this key. Throws: InvalidArgument
   /// for a text that is no key; Error with the reason for an entry that is damaged.

@@ -20,25 +20,26 @@ enum class DiagnosisDepth : std::uint8_t {
 
 /// A part of the library that is there if what it needs was there at build time.
 struct Feature {
-  std::string name;  ///< e.g. "bundles"
-  bool available = false;
-  std::string detail;  ///< what it works with, or what it needs
+  std::string name;        ///< e.g. "bundles"
+  bool available = false;  ///< this build has it
+  std::string detail;      ///< what it works with, or what it needs
 };
 
+/// All that was found.
 struct Diagnosis {
   /// The NVRTC that would compile.
   struct Nvrtc {
-    std::string path;      ///< empty if none was found
-    std::string origin;    ///< where it was found, e.g. "toolkit"
-    std::string identity;  ///< GNU build-id, or the SHA-256 of a file without one
-    bool identity_is_hash = false;
+    std::string path;               ///< empty if none was found
+    std::string origin;             ///< where it was found, e.g. "toolkit"
+    std::string identity;           ///< GNU build-id, or the SHA-256 of a file without one
+    bool identity_is_hash = false;  ///< whether it is that
     std::string builtins;     ///< path of libnvrtc-builtins beside it; empty if it is not there
     std::string version;      ///< e.g. "13.0"; only with kLoad
     std::vector<Arch> archs;  ///< targets it compiles for; only with kLoad
     std::string problem;      ///< why it cannot be used; empty if nothing is known against it
   };
 
-  Nvrtc nvrtc;
+  Nvrtc nvrtc;                         ///< the compiler
   std::string kernel_sources;          ///< "embedded" or the directory
   std::string kernel_sources_problem;  ///< why they cannot be used
   std::vector<Feature> features;       ///< the optional ones

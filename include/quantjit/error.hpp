@@ -31,10 +31,13 @@ class QUANTJIT_API InvalidArgument : public Error {
   InvalidArgument(std::string parameter, std::string value, std::string rule);
   ~InvalidArgument() override;
 
+  /// Name of the argument or key.
   [[nodiscard]] const std::string& parameter() const noexcept { return parameter_; }
 
+  /// What was given.
   [[nodiscard]] const std::string& value() const noexcept { return value_; }
 
+  /// What is allowed.
   [[nodiscard]] const std::string& rule() const noexcept { return rule_; }
 
  private:
@@ -56,9 +59,11 @@ class QUANTJIT_API CompileError : public Error {
     std::string log;            ///< the whole NVRTC program log
   };
 
+  /// With a message and what was compiled.
   CompileError(const std::string& message, Details details);
   ~CompileError() override;
 
+  /// What was compiled, and the log.
   [[nodiscard]] const Details& details() const noexcept { return details_; }
 
  private:
@@ -75,10 +80,13 @@ class QUANTJIT_API DriverError : public Error {
   DriverError(std::string api, int code, std::string name, const std::string& remedy);
   ~DriverError() override;
 
+  /// Driver entry point.
   [[nodiscard]] const std::string& api() const noexcept { return api_; }
 
+  /// Numeric CUresult; 0 where the library itself is missing.
   [[nodiscard]] int code() const noexcept { return code_; }
 
+  /// Name of the CUresult.
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
  private:

@@ -35,7 +35,7 @@ QUANTJIT_API GeometryKernel geometry_kernel(const Traits& traits);
 /// One line of a geometry table. A launch takes the first rule of its kernel whose `at_most` is not
 /// exceeded. Geometry never changes a result, only its time.
 struct GeometryRule {
-  GeometryKernel kernel = GeometryKernel::kFlat;
+  GeometryKernel kernel = GeometryKernel::kFlat;  ///< whose table it is of
   /// Size class: at most this many bytes of input (flat), warps of work (masked) or rows (rows) a
   /// multiprocessor. The last rule of a kernel has INT64_MAX.
   std::int64_t at_most = 0;
@@ -61,8 +61,8 @@ QUANTJIT_API void validate(std::span<const GeometryRule> rules);
 
 /// A table and where it comes from.
 struct Geometry {
-  std::vector<GeometryRule> rules;
-  std::string source;  ///< "built in", "options", or "tuned for <GPU>"
+  std::vector<GeometryRule> rules;  ///< of all kernels
+  std::string source;               ///< "built in", "options", or "tuned for <GPU>"
 };
 
 }  // namespace quantjit

@@ -52,20 +52,20 @@ struct EntryPointInfo {
 
 /// Everything known about an image.
 struct ImageInfo {
-  std::string traits;  ///< canonical descriptor text
-  Arch arch;
-  MathMode math = MathMode::kPrecise;  ///< resolved
-  CodeKind code_kind = CodeKind::kCubin;
-  std::string key;             ///< entry name "<request>-<toolchain>"
-  std::string key_text;        ///< the labelled fields whose SHA-256 is the request
-  std::string nvrtc_version;   ///< e.g. "13.0"
-  std::string nvrtc_build_id;  ///< hexadecimal
-  std::string path;            ///< file of the entry; empty if it is in no disk root
+  std::string traits;                     ///< canonical descriptor text
+  Arch arch;                              ///< target
+  MathMode math = MathMode::kPrecise;     ///< resolved
+  CodeKind code_kind = CodeKind::kCubin;  ///< cubin or PTX
+  std::string key;                        ///< entry name "<request>-<toolchain>"
+  std::string key_text;                   ///< the labelled fields whose SHA-256 is the request
+  std::string nvrtc_version;              ///< e.g. "13.0"
+  std::string nvrtc_build_id;             ///< hexadecimal
+  std::string path;                       ///< file of the entry; empty if it is in no disk root
   bool toolchain_match =
       true;                 ///< false: taken from another NVRTC's entry since none is usable here
   double compile_ms = 0.0;  ///< of the compile that made the code, wherever it ran
-  std::vector<EntryPointInfo> entry_points;
-  std::string log;  ///< NVRTC's log, mostly empty
+  std::vector<EntryPointInfo> entry_points;  ///< in the order of launches
+  std::string log;                           ///< NVRTC's log, mostly empty
 };
 
 /// A compiled kernel image. Cheap to copy, immutable, thread safe; it needs no GPU.
@@ -73,8 +73,10 @@ class QUANTJIT_API Image {
  public:
   Image() = default;
 
+  /// For the service.
   explicit Image(std::shared_ptr<const detail::ImageState> state) : state_(std::move(state)) {}
 
+  /// Whether there is one.
   [[nodiscard]] explicit operator bool() const { return state_ != nullptr; }
 
   /// REQUIRES: not empty.
@@ -98,12 +100,15 @@ class QUANTJIT_API Kernel {
  public:
   Kernel() = default;
 
+  /// For the service.
   explicit Kernel(std::shared_ptr<const detail::LoadedKernel> state) : state_(std::move(state)) {}
 
+  /// Whether there is one.
   [[nodiscard]] explicit operator bool() const { return state_ != nullptr; }
 
   /// REQUIRES: not empty.
   [[nodiscard]] const ImageInfo& info() const;
+  /// REQUIRES: not empty.
   [[nodiscard]] const Traits& traits() const;
   /// CUDA device ordinal it is loaded on.
   [[nodiscard]] int device() const;

@@ -50,9 +50,9 @@ namespace quantjit {
 /// stride(-1) is 1; layout=col: scale stride(-2) is 1. Strides of dimensions of size 1 are not
 /// looked at. Outputs must not overlap each other or the input. All tensors on the kernel's device.
 struct GroupQuantArgs {
-  TensorView input;
-  TensorView output_q;
-  TensorView output_s;
+  TensorView input;     ///< read
+  TensorView output_q;  ///< written: codes
+  TensorView output_s;  ///< written: scales
   /// schedule=masked: live rows an expert; values outside [0, T_pad] are clamped.
   TensorView masked_m{};
   /// Hint: expected live rows an expert; 0 or less = unknown. Never changes results.
@@ -76,9 +76,9 @@ QUANTJIT_API void per_token_group_quant(KernelService& service, const Descriptor
 /// divisible by 4; T is positive. Base pointers are aligned to 16 bytes (8 bytes for 16-bit input
 /// where H is not divisible by 8).
 struct TokenQuantArgs {
-  TensorView input;
-  TensorView output_q;
-  TensorView output_s;
+  TensorView input;     ///< read
+  TensorView output_q;  ///< written: codes
+  TensorView output_s;  ///< written: scales
 };
 
 /// Quantizes each row with one scale. Rows of the outputs beyond T keep their contents.
@@ -90,12 +90,13 @@ QUANTJIT_API void per_token_quant(KernelService& service, const Descriptor& desc
 
 /// Shape and strides of an output that does not exist yet.
 struct TensorSpec {
-  DType dtype = DType::kE4M3;
-  std::uint8_t ndim = 0;
-  std::array<std::int64_t, TensorView::kMaxDims> shape{};
+  DType dtype = DType::kE4M3;                                ///< element type
+  std::uint8_t ndim = 0;                                     ///< dimensions
+  std::array<std::int64_t, TensorView::kMaxDims> shape{};    ///< in elements
   std::array<std::int64_t, TensorView::kMaxDims> strides{};  ///< in elements
   std::int64_t storage_elements = 0;                         ///< what to allocate, padding included
 
+  /// What to allocate.
   [[nodiscard]] std::size_t storage_bytes() const {
     return static_cast<std::size_t>(storage_elements) * size_in_bytes(dtype);
   }
@@ -106,8 +107,8 @@ struct TensorSpec {
 
 /// Both outputs of an operation.
 struct OutputSpecs {
-  TensorSpec q;
-  TensorSpec s;
+  TensorSpec q;  ///< codes
+  TensorSpec s;  ///< scales
 };
 
 /// The outputs for an input, as the originals allocate them: q contiguous; row scales contiguous;
@@ -136,8 +137,10 @@ class QUANTJIT_API DeviceTensor {
   DeviceTensor(const DeviceTensor&) = delete;
   DeviceTensor& operator=(const DeviceTensor&) = delete;
 
+  /// The tensor; valid while this lives.
   [[nodiscard]] const TensorView& view() const { return view_; }
 
+  /// Allocated bytes, padding included.
   [[nodiscard]] std::size_t storage_bytes() const { return storage_bytes_; }
 
  private:
@@ -149,8 +152,8 @@ class QUANTJIT_API DeviceTensor {
 
 /// Outputs of the allocating forms.
 struct QuantizedTensors {
-  DeviceTensor q;
-  DeviceTensor s;
+  DeviceTensor q;  ///< codes
+  DeviceTensor s;  ///< scales
 };
 
 /// Allocates the outputs, then quantizes into them. `masked_m` and `expected_m` as in

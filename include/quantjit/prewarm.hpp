@@ -18,8 +18,8 @@ namespace quantjit {
 
 /// One kernel for one target.
 struct PrewarmItem {
-  Descriptor descriptor;
-  Arch arch;
+  Descriptor descriptor;  ///< what
+  Arch arch;              ///< for which target
 
   friend bool operator==(const PrewarmItem&, const PrewarmItem&) = default;
 };
@@ -27,11 +27,12 @@ struct PrewarmItem {
 /// How far a prewarm is.
 struct PrewarmProgress {
   std::size_t requested = 0;  ///< distinct pairs in all
-  std::size_t hits = 0;
-  std::size_t compiled = 0;
-  std::size_t failed = 0;
-  double seconds = 0.0;  ///< since it began
+  std::size_t hits = 0;       ///< that were there
+  std::size_t compiled = 0;   ///< that were compiled
+  std::size_t failed = 0;     ///< that could not be had
+  double seconds = 0.0;       ///< since it began
 
+  /// Pairs that are finished.
   [[nodiscard]] std::size_t done() const { return hits + compiled + failed; }
 };
 
@@ -58,22 +59,23 @@ struct PrewarmReport {
   /// One pair that could not be had.
   struct Failure {
     std::string traits;  ///< canonical descriptor text, with `math` if the item names a mode
-    Arch arch;
-    std::string error;  ///< one sentence
-    std::string log;    ///< NVRTC's; empty if there is none
+    Arch arch;           ///< target
+    std::string error;   ///< one sentence
+    std::string log;     ///< NVRTC's; empty if there is none
   };
 
   /// Distinct (canonical descriptor, arch) pairs of the list. Unless cancelled it is hits +
   /// compiled + failures.size().
   std::size_t requested = 0;
-  std::size_t hits = 0;
-  std::size_t compiled = 0;
+  std::size_t hits = 0;           ///< pairs that were there
+  std::size_t compiled = 0;       ///< pairs that were compiled
   std::vector<Failure> failures;  ///< in the order of the list
   std::size_t loaded = 0;         ///< kernels loaded on devices
   int jobs = 0;                   ///< compiles at once that were allowed
   bool cancelled = false;         ///< pairs that were not begun are in no other count
-  double seconds = 0.0;
+  double seconds = 0.0;           ///< it took
 
+  /// Whether every pair could be had.
   [[nodiscard]] bool complete() const { return !cancelled && failures.empty(); }
 };
 

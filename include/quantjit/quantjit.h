@@ -125,8 +125,8 @@ QJ_API qj_status qj_kernel_get_traits(qj_service* service, const qj_traits* trai
                                       void* stream, qj_kernel** kernel);
 /// Adds a use.
 QJ_API void qj_kernel_retain(qj_kernel* kernel);
-/// Gives a use back. With the last one, of all kernels of its image, the code leaves the devices:
-/// work that was launched must have ended and graphs that captured it must be done with.
+/// Gives a use back. The code stays loaded until the process ends, so launched work and graphs that
+/// captured the kernel may outlive all uses.
 QJ_API void qj_kernel_release(qj_kernel* kernel);
 /// CUDA ordinal that it is loaded on; -1 for null.
 QJ_API int32_t qj_kernel_device(const qj_kernel* kernel);

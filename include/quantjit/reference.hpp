@@ -54,7 +54,7 @@ struct GroupQuantOperands {
   TensorView
       input;  ///< [num_tokens, hidden * (silu ? 2 : 1)] or [num_experts, num_tokens_padded, ...]
   TensorView output_q;  ///< [rows >= num_tokens, hidden] or [num_experts, rows, hidden]
-  TensorView output_s;
+  TensorView output_s;  ///< by the traits, as in quantjit/ops.hpp
   TensorView masked_m;  ///< [num_experts] int32 or int64; ndim 0 with schedule=flat
 };
 

@@ -32,8 +32,8 @@ enum class CapturePolicy : std::uint8_t {
 /// A cache root that others may write: its entries carry a MAC under a key that only its users
 /// hold.
 struct SharedRoot {
-  std::string root;
-  std::string key_file;
+  std::string root;      ///< folder
+  std::string key_file;  ///< file that holds the key
 };
 
 /// How a service behaves. The defaults are those of an empty environment.
@@ -41,15 +41,15 @@ struct ServiceOptions {
   /// Disk roots in lookup order; nothing = the default root ($XDG_CACHE_HOME/quantjit or
   /// ~/.cache/quantjit); an empty list = memory only.
   std::optional<std::vector<std::string>> cache_roots;
-  std::vector<SharedRoot> shared_roots;
-  std::uint64_t cache_max_bytes = std::uint64_t{2} << 30;
+  std::vector<SharedRoot> shared_roots;                    ///< looked up behind the others
+  std::uint64_t cache_max_bytes = std::uint64_t{2} << 30;  ///< of the written root
   std::string kernel_dir;  ///< replaces the embedded kernel sources; empty = embedded
   std::optional<std::string>
       nvrtc;  ///< path of libnvrtc; one that does not exist means there is none
   std::optional<std::string> cuda_driver;  ///< path of the driver library; nothing = libcuda.so.1
   MathMode math = MathMode::kAuto;         ///< for descriptors that do not name a mode themselves
-  CodeKind code = CodeKind::kAuto;
-  CapturePolicy capture_policy = CapturePolicy::kError;
+  CodeKind code = CodeKind::kAuto;         ///< what NVRTC is asked for
+  CapturePolicy capture_policy = CapturePolicy::kError;  ///< on streams being captured
   /// Launch geometry in place of the tuned or the built-in table, for the kernels that it names.
   std::vector<GeometryRule> geometry;
   bool jit = true;  ///< false: never compile; a miss is SealedMiss
@@ -64,18 +64,18 @@ struct ServiceOptions {
 
 /// Counters since construction. `entries` of the memory tier are images.
 struct ServiceStats {
-  std::uint64_t requests = 0;
-  std::uint64_t memory_hits = 0;
-  std::uint64_t disk_hits = 0;
-  std::uint64_t compiles = 0;
-  std::uint64_t compile_failures = 0;
+  std::uint64_t requests = 0;          ///< for kernels and images
+  std::uint64_t memory_hits = 0;       ///< answered from memory
+  std::uint64_t disk_hits = 0;         ///< answered from disk
+  std::uint64_t compiles = 0;          ///< begun
+  std::uint64_t compile_failures = 0;  ///< compiles that threw
   std::uint64_t waits = 0;  ///< requests that waited for another thread's compile of the same key
   std::uint64_t loads = 0;  ///< images loaded on a device
   std::uint64_t rejected_entries = 0;  ///< damaged or untrusted entries that were treated as a miss
-  std::uint64_t publish_failures = 0;
-  std::uint64_t sealed_misses = 0;   ///< requests that ended in SealedMiss
-  std::uint64_t capture_misses = 0;  ///< requests that ended in CaptureMiss
-  bool nvrtc_loaded = false;         ///< libnvrtc is mapped by this service
+  std::uint64_t publish_failures = 0;  ///< images that could not be stored
+  std::uint64_t sealed_misses = 0;     ///< requests that ended in SealedMiss
+  std::uint64_t capture_misses = 0;    ///< requests that ended in CaptureMiss
+  bool nvrtc_loaded = false;           ///< libnvrtc is mapped by this service
 };
 
 /// Counters of one device since construction. See `KernelService::device_stats`.
@@ -90,20 +90,21 @@ struct DeviceStats {
 
 /// Why a request hits or misses, for people. See `KernelService::explain`.
 struct Explanation {
+  /// A field of the key that is another one in the nearest entry.
   struct Difference {
-    std::string field;
-    std::string wanted;
-    std::string found;
+    std::string field;   ///< of the key
+    std::string wanted;  ///< by the request
+    std::string found;   ///< in the nearest entry
   };
 
-  std::string traits;
-  Arch arch;
-  std::string key;
-  std::string key_text;
-  bool hit = false;
-  std::string path;         ///< of the entry if hit
-  std::string nearest_key;  ///< empty if hit or if the cache is empty
-  std::vector<Difference> differs;
+  std::string traits;               ///< canonical descriptor text
+  Arch arch;                        ///< target
+  std::string key;                  ///< entry name that is looked for
+  std::string key_text;             ///< what the key is made of
+  bool hit = false;                 ///< it is on disk
+  std::string path;                 ///< of the entry if hit
+  std::string nearest_key;          ///< empty if hit or if the cache is empty
+  std::vector<Difference> differs;  ///< from the nearest entry
 };
 
 /// Turns trait descriptors into kernels. One compile per key among threads; results are kept in
@@ -135,6 +136,7 @@ class QUANTJIT_API KernelService {
 
   /// The kernel for a device, compiled and loaded if need be. A repeated request costs one hash
   /// lookup.
+  /// @param descriptor what is wanted
   /// @param device CUDA ordinal, or kCurrentDevice for the device of `stream`; where that is null
   /// or a default-stream handle, for the device of the current context (device 0 if there is none)
   /// @param stream if it is capturing and the kernel is not loaded yet, the capture policy applies;
@@ -216,6 +218,7 @@ class QUANTJIT_API KernelService {
   /// What concerns one device; all zero for one that was never asked for. (Ordinals of 64 and more
   /// are counted as one.)
   [[nodiscard]] DeviceStats device_stats(int device) const;
+  /// As given, with the default roots filled in.
   [[nodiscard]] const ServiceOptions& options() const;
 
   struct Body;  ///< private state; defined inside the library

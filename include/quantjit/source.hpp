@@ -60,7 +60,7 @@ struct SourceEntry {
 /// A file that a source includes.
 struct SourceInclude {
   std::string path;  ///< as in `#include "path"`
-  std::string text;
+  std::string text;  ///< its content
 
   friend bool operator==(const SourceInclude&, const SourceInclude&) = default;
 };
@@ -71,11 +71,11 @@ struct Source {
   std::string path;       ///< of the source in the include root: "engine/scale_rows.cuh"
   std::string text = {};  ///< the source itself; or
   std::string file = {};  ///< a file that holds it, which reload_sources() reads again
-  std::vector<SourceInclude> includes = {};
-  std::vector<SourceKey> keys = {};      ///< at most 16, in canonical order
-  std::vector<SourceEntry> entries;      ///< 1 to 3; a launch picks one by index
-  std::size_t parameter_bytes = 0;       ///< size of the parameter struct
-  std::size_t dynamic_shared_bytes = 0;  ///< most that a launch asks for, in bytes a block
+  std::vector<SourceInclude> includes = {};  ///< files of the program that it includes
+  std::vector<SourceKey> keys = {};          ///< at most 16, in canonical order
+  std::vector<SourceEntry> entries;          ///< 1 to 3; a launch picks one by index
+  std::size_t parameter_bytes = 0;           ///< size of the parameter struct
+  std::size_t dynamic_shared_bytes = 0;      ///< most that a launch asks for, in bytes a block
   bool fmad = false;  ///< whether the compiler may contract a * b + c into one rounding
 
   friend bool operator==(const Source&, const Source&) = default;

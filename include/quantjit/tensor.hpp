@@ -56,14 +56,14 @@ inline constexpr int kCurrentDevice = -1;
 /// must live until the work that uses it has finished on its stream. Strides are in elements. Value
 /// type.
 struct TensorView {
-  static constexpr int kMaxDims = 4;
+  static constexpr int kMaxDims = 4;  ///< most dimensions
 
-  void* data = nullptr;
-  DType dtype = DType::kBF16;
-  std::uint8_t ndim = 0;
-  std::int32_t device = 0;  ///< CUDA device ordinal the memory lives on
-  std::array<std::int64_t, kMaxDims> shape{};
-  std::array<std::int64_t, kMaxDims> strides{};
+  void* data = nullptr;                          ///< address of the first element
+  DType dtype = DType::kBF16;                    ///< element type
+  std::uint8_t ndim = 0;                         ///< dimensions
+  std::int32_t device = 0;                       ///< CUDA device ordinal the memory lives on
+  std::array<std::int64_t, kMaxDims> shape{};    ///< in elements
+  std::array<std::int64_t, kMaxDims> strides{};  ///< in elements
 
   /// View of contiguous (row-major) memory. Throws: InvalidArgument if there are more than kMaxDims
   /// dimensions or a negative one.

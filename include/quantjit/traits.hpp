@@ -75,28 +75,28 @@ enum class ZeroRows : std::uint8_t {
 
 /// Descriptor of `per_token_group_quant`: one scale per `group` consecutive elements of a row.
 struct PerTokenGroupQuant {
-  DType in = DType::kBF16;   ///< bf16, f16, f32
-  DType out = DType::kE4M3;  ///< e4m3, int8
-  std::uint16_t group = 128;
-  ScaleFormat scale = ScaleFormat::kF32;
-  ScaleLayout layout = ScaleLayout::kRow;
+  DType in = DType::kBF16;                 ///< bf16, f16, f32
+  DType out = DType::kE4M3;                ///< e4m3, int8
+  std::uint16_t group = 128;               ///< elements that share a scale
+  ScaleFormat scale = ScaleFormat::kF32;   ///< how scales are stored
+  ScaleLayout layout = ScaleLayout::kRow;  ///< where they lie
   bool silu =
       false;  ///< input is [.., 2 * hidden_size]: silu(first half) * second half is quantized
-  Schedule schedule = Schedule::kFlat;
-  Numerics numerics = Numerics::kSglang;
-  Fill fill = Fill::kNone;
-  bool pdl = true;
+  Schedule schedule = Schedule::kFlat;    ///< which rows are live
+  Numerics numerics = Numerics::kSglang;  ///< whose bits
+  Fill fill = Fill::kNone;                ///< what happens to padding
+  bool pdl = true;                        ///< programmatic dependent launch
 
   friend bool operator==(const PerTokenGroupQuant&, const PerTokenGroupQuant&) = default;
 };
 
 /// Descriptor of `per_token_quant`: one scale per row.
 struct PerTokenQuant {
-  DType in = DType::kBF16;   ///< bf16, f16, f32
-  DType out = DType::kE4M3;  ///< e4m3
-  ZeroRows zero_rows = ZeroRows::kLegacy;
-  Numerics numerics = Numerics::kSglang;  ///< sglang, exact
-  bool pdl = true;
+  DType in = DType::kBF16;                 ///< bf16, f16, f32
+  DType out = DType::kE4M3;                ///< e4m3
+  ZeroRows zero_rows = ZeroRows::kLegacy;  ///< what rows of zeros give
+  Numerics numerics = Numerics::kSglang;   ///< sglang, exact
+  bool pdl = true;                         ///< programmatic dependent launch
 
   friend bool operator==(const PerTokenQuant&, const PerTokenQuant&) = default;
 };
@@ -106,11 +106,11 @@ struct CustomOperation;  ///< a registered source; defined inside the library
 /// Descriptor of an operation that a program registered, see quantjit/source.hpp. It keeps the
 /// source that it was parsed with.
 struct CustomTraits {
-  static constexpr std::size_t kMaxKeys = 16;
+  static constexpr std::size_t kMaxKeys = 16;  ///< most keys
 
-  std::shared_ptr<const CustomOperation> operation;
-  std::array<std::uint8_t, kMaxKeys> values{};  ///< of each key, an index of its values
-  bool pdl = true;
+  std::shared_ptr<const CustomOperation> operation;  ///< whose descriptor it is
+  std::array<std::uint8_t, kMaxKeys> values{};       ///< of each key, an index of its values
+  bool pdl = true;                                   ///< programmatic dependent launch
 
   friend bool operator==(const CustomTraits&, const CustomTraits&) = default;
 };
@@ -120,8 +120,8 @@ using Traits = std::variant<PerTokenGroupQuant, PerTokenQuant, CustomTraits>;
 
 /// What a request names: the traits, and the math mode written beside them.
 struct Descriptor {
-  Traits traits;
-  MathMode math = MathMode::kAuto;
+  Traits traits;                    ///< the operation
+  MathMode math = MathMode::kAuto;  ///< mode that it asks for
 
   friend bool operator==(const Descriptor&, const Descriptor&) = default;
 };
@@ -174,16 +174,16 @@ QUANTJIT_API std::uint64_t pack(const Traits& traits);
 
 /// One key of an operation, for `quantjit traits` and for messages.
 struct KeyInfo {
-  std::string_view key;
+  std::string_view key;                  ///< its name
   std::vector<std::string_view> values;  ///< default first
   std::string_view rule;                 ///< combinations it takes part in; empty if free
 };
 
 /// One operation with its keys in canonical order.
 struct OpInfo {
-  std::string_view op;
-  std::string_view summary;
-  std::vector<KeyInfo> keys;
+  std::string_view op;        ///< its name
+  std::string_view summary;   ///< what it does
+  std::vector<KeyInfo> keys;  ///< in canonical order
 };
 
 /// Describes every operation of the library. Thread safe.
