@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Layouts against a real dlpack.h of version 1.1 or newer (which has the 8-bit floats), if there is one.
-find_path(QUANTJIT_DLPACK_INCLUDE_DIR dlpack/dlpack.h
-          HINTS "${PROJECT_BINARY_DIR}/dlpack" "${PROJECT_SOURCE_DIR}/build/dlpack" "${PROJECT_SOURCE_DIR}/build/ci/dlpack")
+# tools/provision fetches a Python package that has it.
+file(GLOB folders "${PROJECT_BINARY_DIR}/venv/lib/python3*/site-packages/tvm_ffi/include"
+                  "${PROJECT_SOURCE_DIR}/build/venv/lib/python3*/site-packages/tvm_ffi/include")
+find_path(QUANTJIT_DLPACK_INCLUDE_DIR dlpack/dlpack.h HINTS ${folders})
 
 set(found FALSE)
 if(QUANTJIT_DLPACK_INCLUDE_DIR)
