@@ -99,9 +99,9 @@ Trace parse_trace(std::string_view text, const std::string& name) {
     }
     trace.torn += static_cast<std::size_t>(std::count(torn.begin(), torn.end(), '{'));
     if (record) {
-      PrewarmItem item = read_record(*record, where);
+      const PrewarmItem item = read_record(*record, where);
       if (seen.insert(identity(item)).second) {
-        trace.records.push_back(std::move(item));
+        trace.records.push_back(item);
       }
     }
   }

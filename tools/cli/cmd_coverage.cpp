@@ -29,6 +29,7 @@ Identity identity(const PrewarmItem& item, MathMode preference) {
 
 std::vector<Arch> parse_archs(const std::vector<std::string>& texts) {
   std::vector<Arch> archs;
+  archs.reserve(texts.size());
   for (const std::string& text : texts) {
     archs.push_back(Arch::parse(text));
   }
