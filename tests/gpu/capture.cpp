@@ -15,10 +15,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <iostream>
 #include <string>
 
 namespace {
@@ -36,14 +36,13 @@ class Report {
       outcome = run();
     } catch (const std::exception& error) {
       outcome.name = name;
-      outcome.problems.push_back(error.what());
+      outcome.problems.emplace_back(error.what());
     }
     const bool passed = outcome.problems.empty();
     ++(passed ? passed_ : failed_);
-    std::fprintf(stderr, "%s  %s: %s\n", passed ? "pass" : "FAIL", outcome.name.c_str(),
-                 outcome.observed.c_str());
+    std::cerr << (passed ? "pass  " : "FAIL  ") << outcome.name << ": " << outcome.observed << '\n';
     for (const std::string& problem : outcome.problems) {
-      std::fprintf(stderr, "      %s\n", problem.c_str());
+      std::cerr << "      " << problem << '\n';
     }
     document_[group].push_back({{"case", outcome.name},
                                 {"observed", outcome.observed},
@@ -57,8 +56,8 @@ class Report {
     document_["driver"] = device.driver_version;
     document_["passed"] = passed_;
     document_["failed"] = failed_;
-    std::printf("%s\n", document_.dump(1).c_str());
-    std::fprintf(stderr, "%d passed, %d failed\n", passed_, failed_);
+    std::cout << document_.dump(1) << '\n';
+    std::cerr << passed_ << " passed, " << failed_ << " failed\n";
     return failed_ == 0 ? 0 : 1;
   }
 
@@ -94,13 +93,13 @@ int main(int argc, char** argv) {
   const bool counted = argc == 3 && std::strcmp(argv[1], "--layers") == 0;
   const int layers = counted ? std::atoi(argv[2]) : 64;
   if ((argc != 1 && !counted) || layers <= 0) {
-    std::fprintf(stderr, "usage: gpu_capture [--layers N]\n");
+    std::cerr << "usage: gpu_capture [--layers N]\n";
     return 2;
   }
   try {
     return run(layers);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "gpu_capture: %s\n", error.what());
+    std::cerr << "gpu_capture: " << error.what() << '\n';
     return 1;
   }
 }
