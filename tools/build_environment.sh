@@ -26,11 +26,12 @@ configure() {
     options+=("-DQUANTJIT_CUDA_ROOT=$root/build/cuda")
   fi
   (cd "$root" && cmake "${options[@]}" "$@") >/dev/null || return 1
-  # Without a toolkit, libnvrtc stands beside the programs, where they look for it.
+  # Without a toolkit, libnvrtc stands beside the programs and the library, where they look for it.
   if [[ -e $root/build/cuda ]]; then
-    mkdir -p "$build_dir/bin"
+    mkdir -p "$build_dir/bin" "$build_dir/lib"
     for library in "$root"/build/cuda/lib/libnvrtc{.so.*,-builtins.so.*}; do
       ln -sf "$library" "$build_dir/bin/"
+      ln -sf "$library" "$build_dir/lib/"
     done
   fi
 }

@@ -62,6 +62,9 @@ class CacheRoot(CommandTest):
         command = shutil.copy2(BINARY, self.work)
         environment = {name: text for name, text in self.environment.items()
                        if name not in ("HOME", "QUANTJIT_CACHE_DIR")}  # fmt: skip
+        # Without a toolkit, libnvrtc stands beside the command, and the copy stands elsewhere.
+        for beside in pathlib.Path(BINARY).parent.glob("libnvrtc.so.*"):
+            environment["QUANTJIT_NVRTC"] = str(beside)
         result = subprocess.run([command, "--json", *COMPILE], env=environment, cwd="/", user=54321, group=54321,
                                 extra_groups=[], text=True, stdin=subprocess.DEVNULL, capture_output=True, check=False,
                                 timeout=300)  # fmt: skip

@@ -68,7 +68,9 @@ def install():
 def build_consumer(folder, *options):
     build = WORK / folder
     shutil.rmtree(build, ignore_errors=True)
-    run(CMAKE, "-S", SOURCE / "tests/package/consumer", "-B", build, f"-DCMAKE_CXX_COMPILER={CXX}", *options)
+    # Without make, CMake's default generator has nothing to build with.
+    generator = [] if shutil.which("make") else ["-G", "Ninja"]
+    run(CMAKE, *generator, "-S", SOURCE / "tests/package/consumer", "-B", build, f"-DCMAKE_CXX_COMPILER={CXX}", *options)
     run(CMAKE, "--build", build, "--parallel", os.cpu_count() or 1)
     for program in ("consumer", "consumer_static"):
         check_consumer(build / program)

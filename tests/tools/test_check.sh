@@ -10,7 +10,7 @@ trap 'rm -rf "$work"' EXIT
 
 mkdir -p "$work/tree/tools" "$work/tree/.ci" "$work/bin"
 cp "$root/tools/check" "$root/tools/build_environment.sh" "$work/tree/tools"
-for script in tree/tools/provision tree/.ci/run bin/shellcheck; do
+for script in tree/tools/provision tree/.ci/run bin/shellcheck bin/doxygen; do
   printf '#!/bin/sh\n' >"$work/$script"
 done
 cat >"$work/tree/tools/lint" <<'END'
@@ -57,13 +57,14 @@ bad='LINT=x:1: b: wrong\na: ok\nb: FAILED\n1 passed, 1 failed\n'
 report='CTEST_REPORT=tests="10" failures="0" disabled="1" skipped="2"'
 report_bad='CTEST_REPORT=tests="10" failures="3" disabled="0" skipped="1"'
 
-# Outside a git checkout the format check is skipped: lint 2, shell scripts 1, the build 1 and the tests.
-expect 0 "11 passed, 0 failed, 4 skipped" "$good" "$report"
-expect 1 "10 passed, 1 failed, 4 skipped" "$bad" "$report"
-expect 1 "10 passed, 3 failed, 2 skipped" "$good" "$report_bad" CTEST_STATUS=8
-expect 1 "3 passed, 1 failed, 1 skipped" "$good" CMAKE_STATUS=1
-expect 1 "4 passed, 1 failed, 1 skipped" "$good" CTEST_STATUS=8 # no report: ctest itself failed
-expect 1 "4 passed, 1 failed, 1 skipped" "$good"                # success, yet no report at all
-expect 1 "2 passed, 1 failed, 1 skipped" "LINT=a: ok\n" -- --no-build
-expect 0 "3 passed, 0 failed, 1 skipped" "$good" -- --no-build
-expect 0 "27 passed, 0 failed, 10 skipped" "$good" "$report" -- --sanitize
+# Outside a git checkout the format check is skipped: lint 2, shell scripts 1, API reference 1, the
+# build 1 and the tests.
+expect 0 "12 passed, 0 failed, 4 skipped" "$good" "$report"
+expect 1 "11 passed, 1 failed, 4 skipped" "$bad" "$report"
+expect 1 "11 passed, 3 failed, 2 skipped" "$good" "$report_bad" CTEST_STATUS=8
+expect 1 "4 passed, 1 failed, 1 skipped" "$good" CMAKE_STATUS=1
+expect 1 "5 passed, 1 failed, 1 skipped" "$good" CTEST_STATUS=8 # no report: ctest itself failed
+expect 1 "5 passed, 1 failed, 1 skipped" "$good"                # success, yet no report at all
+expect 1 "3 passed, 1 failed, 1 skipped" "LINT=a: ok\n" -- --no-build
+expect 0 "4 passed, 0 failed, 1 skipped" "$good" -- --no-build
+expect 0 "28 passed, 0 failed, 10 skipped" "$good" "$report" -- --sanitize
