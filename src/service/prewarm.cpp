@@ -19,8 +19,8 @@
 namespace quantjit {
 namespace service {
 
-// Measured with NVRTC 13.0: libnvrtc and its companion take 70 MiB, each compile beside others takes
-// 11 MiB; twice that for compilers and kernels of other versions.
+// Measured with NVRTC 13.0: libnvrtc and its companion take 70 MiB, each compile beside others
+// takes 11 MiB; twice that for compilers and kernels of other versions.
 constexpr std::uint64_t kCompilerBytes = std::uint64_t{96} << 20U;
 constexpr std::uint64_t kCompileBytes = std::uint64_t{24} << 20U;
 

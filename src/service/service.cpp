@@ -27,8 +27,8 @@ cache::StoreOptions store_options(const ServiceOptions& options) {
     }
   }
   if (!bundles.empty()) {
-    store.file_system_owner = std::make_shared<bundle::BundleLayers>(cache::posix_file_system(),
-                                                                     std::move(bundles));
+    store.file_system_owner =
+        std::make_shared<bundle::BundleLayers>(cache::posix_file_system(), std::move(bundles));
     store.file_system = store.file_system_owner.get();
   }
   store.max_bytes = options.cache_max_bytes;
