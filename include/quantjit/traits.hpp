@@ -12,6 +12,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -102,14 +103,14 @@ struct PerTokenQuant {
 
 struct CustomOperation;  ///< a registered source; defined inside the library
 
-/// Descriptor of an operation that a program registered, see quantjit/source.hpp. It names the
-/// source that it was parsed with, which stays until the process ends.
+/// Descriptor of an operation that a program registered, see quantjit/source.hpp. It keeps the
+/// source that it was parsed with.
 struct CustomTraits {
   static constexpr std::size_t kMaxKeys = 16;  ///< most keys
 
-  const CustomOperation* operation = nullptr;   ///< whose descriptor it is
-  std::array<std::uint8_t, kMaxKeys> values{};  ///< of each key, an index of its values
-  bool pdl = true;                              ///< programmatic dependent launch
+  std::shared_ptr<const CustomOperation> operation;  ///< whose descriptor it is
+  std::array<std::uint8_t, kMaxKeys> values{};       ///< of each key, an index of its values
+  bool pdl = true;                                   ///< programmatic dependent launch
 
   friend bool operator==(const CustomTraits&, const CustomTraits&) = default;
 };
