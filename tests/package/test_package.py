@@ -22,7 +22,7 @@ CMAKE = os.environ["CMAKE_COMMAND"]
 PREFIX = WORK / "moved prefix"
 SHARED = BUILD / "lib" / "libquantjit.so"
 
-ALLOWED_LIBRARIES = re.compile(r"(libc|libm|libstdc\+\+|libgcc_s|ld-linux-[a-z0-9-]+)\.so\.\d+")
+ALLOWED_LIBRARIES = re.compile(r"(libc|libm|libstdc\+\+|libgcc_s|libzstd|libcrypto|ld-linux-[a-z0-9-]+)\.so\.\d+")
 # What a symbol of the public API looks like: a function or object of quantjit, its type information, or the C ABI.
 EXPORTED = re.compile(r"_Z(N|NK|TI|TIN|TS|TSN|TV|TVN)8quantjit|qj_")
 PRIVATE = re.compile(r"8quantjit(4base|6driver|5nvrtc|5cache|7kernels|3sim|2io|3cli|6models|6bundle|6remote)")
@@ -56,7 +56,7 @@ def install():
         shutil.rmtree(folder, ignore_errors=True)
     run(CMAKE, "--install", BUILD, "--prefix", WORK / "first prefix")
     (WORK / "first prefix").rename(PREFIX)
-    for path in ("include/quantjit/quantjit.hpp", "include/quantjit/version.hpp"):
+    for path in ("include/quantjit/quantjit.hpp", "include/quantjit/quantjit.h", "include/quantjit/version.hpp"):
         assert (PREFIX / path).is_file(), f"{path} is not installed"
     for name in ("quantjit.pc", "quantjitConfig.cmake", "libquantjit.a", "libquantjit.so"):
         assert list(PREFIX.rglob(name)), f"{name} is not installed"
@@ -78,6 +78,55 @@ def build_consumer(folder, *options):
 
 def find_package():
     build_consumer("find_package", f"-DCMAKE_PREFIX_PATH={PREFIX}")
+
+
+def configure_and_build(source, folder, prefix=PREFIX):
+    build = WORK / folder
+    shutil.rmtree(build, ignore_errors=True)
+    run(
+        CMAKE, "-S", SOURCE / source, "-B", build, f"-DCMAKE_PREFIX_PATH={prefix}",
+        f"-DCMAKE_CXX_COMPILER={CXX}", f"-DCMAKE_C_COMPILER={CC}",
+    )  # fmt: skip
+    run(CMAKE, "--build", build, "--parallel", os.cpu_count() or 1)
+    return build
+
+
+def c_project():
+    check_consumer(configure_and_build("tests/package/c_consumer", "c_project") / "consumer_c")
+
+
+def examples():
+    for name in ("c_engine", "cpp_graph", "rmsnorm_quant"):
+        assert (configure_and_build(f"examples/{name}", name) / name).is_file()
+
+
+def deb():
+    """The package says what it needs, and what it holds can be used from wherever it is unpacked."""
+    reader = tool("dpkg-deb")
+    folder = WORK / "deb"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    run(pathlib.Path(CMAKE).with_name("cpack"), "-G", "DEB", "--config", BUILD / "CPackConfig.cmake", "-B", folder)
+    (package,) = folder.glob("*.deb")
+    fields = dict(
+        line.split(": ", 1) for line in run(reader, "--field", package).splitlines() if re.match(r"[A-Z][\w-]*: ", line)
+    )
+    header = (SOURCE / "include/quantjit/version.hpp").read_text()
+    assert fields["Package"] == "quantjit" and f'kVersion = "{fields["Version"]}"' in header, fields
+    needed = set(re.findall(r"[a-z0-9+.-]+(?=[ ,|(]|$)", re.sub(r"\([^)]*\)", "", fields["Depends"])))
+    assert {"libc6", "libstdc++6"} <= needed, needed
+    foreign = [name for name in needed if not re.fullmatch(r"libc6|libgcc-s1|libstdc\+\+6|libzstd1|libssl3(t64)?", name)]
+    assert not foreign, f"the package needs {foreign}"
+    files = set(re.findall(r" \./(usr/\S+)", run(reader, "--contents", package)))
+    for pattern in (
+        r"usr/include/quantjit/quantjit\.h", r"usr/include/quantjit/qj_types\.h", r"usr/include/quantjit/quantjit\.hpp",
+        r"usr/lib/(\S+/)?libquantjit\.so\.1\.\d+\.\d+", r"usr/lib/(\S+/)?libquantjit\.a", r"usr/bin/quantjit",
+        r"usr/lib/(\S+/)?cmake/quantjit/quantjitConfig\.cmake", r"usr/lib/(\S+/)?pkgconfig/quantjit\.pc",
+    ):  # fmt: skip
+        assert any(re.fullmatch(pattern, name) for name in files), f"{pattern} is not among {sorted(files)}"
+    run(reader, "--extract", package, folder / "unpacked")
+    build = configure_and_build("tests/package/c_consumer", "deb_c_project", folder / "unpacked/usr")
+    check_consumer(build / "consumer_c")
 
 
 def add_subdirectory():
@@ -102,6 +151,9 @@ def pkg_config():
     source = SOURCE / "tests/package/consumer/main.cpp"
     run("sh", "-c", f"'{CXX}' -std=c++20 '{source}' -o pkg_config_consumer {flags}")
     check_consumer(WORK / "pkg_config_consumer", LD_LIBRARY_PATH=str(library_dir))
+    source = SOURCE / "tests/package/consumer/main.c"
+    run("sh", "-c", f"'{CC}' -std=c11 '{source}' -o pkg_config_consumer_c {flags}")
+    check_consumer(WORK / "pkg_config_consumer_c", LD_LIBRARY_PATH=str(library_dir))
 
 
 def needed_libraries():
@@ -120,6 +172,9 @@ def exported_symbols():
     assert any("parse_descriptor" in name for name in names), "the API itself is not exported"
     foreign = [name for name in names if not EXPORTED.match(name)]
     assert not foreign, f"{len(foreign)} foreign symbols are exported, such as {foreign[:10]}"
+    declared = set(re.findall(r"\b(qj_\w+)\(", (SOURCE / "include/quantjit/quantjit.h").read_text()))
+    exported = {name for name in names if name.startswith("qj_")}
+    assert exported == declared, f"the header and the library differ in {sorted(exported ^ declared)}"
     private = [name for name in names if PRIVATE.search(name)]
     assert not private, f"{len(private)} private symbols are exported, such as {private[:10]}"
 

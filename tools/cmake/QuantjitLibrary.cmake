@@ -14,7 +14,8 @@ foreach(kind SHARED STATIC)
   set_target_properties(${target} PROPERTIES OUTPUT_NAME quantjit LINKER_LANGUAGE CXX
     VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
     LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib" ARCHIVE_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
-  target_compile_features(${target} PUBLIC cxx_std_20)
+  # An installed one is for C too, where there may be no C++ compiler; quantjitConfig.cmake asks for C++20 otherwise.
+  target_compile_features(${target} PUBLIC $<BUILD_INTERFACE:cxx_std_20>)
   target_include_directories(${target} PUBLIC
     "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>" "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
   target_link_libraries(${target} PRIVATE ${CMAKE_DL_LIBS} Threads::Threads ${quantjit_feature_libraries})
