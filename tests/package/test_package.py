@@ -26,6 +26,8 @@ ALLOWED_LIBRARIES = re.compile(r"(libc|libm|libstdc\+\+|libgcc_s|libzstd|libcryp
 # What a symbol of the public API looks like: a function or object of quantjit, its type information, or the C ABI.
 EXPORTED = re.compile(r"_Z(N|NK|TI|TIN|TS|TSN|TV|TVN)8quantjit|qj_")
 PRIVATE = re.compile(r"8quantjit(4base|6driver|5nvrtc|5cache|7kernels|3sim|2io|3cli|6models|6bundle|6remote)")
+# Without make, CMake's default generator has nothing to build with.
+GENERATOR = [] if shutil.which("make") else ["-G", "Ninja"]
 
 
 def run(*command, **options):
@@ -68,9 +70,7 @@ def install():
 def build_consumer(folder, *options):
     build = WORK / folder
     shutil.rmtree(build, ignore_errors=True)
-    # Without make, CMake's default generator has nothing to build with.
-    generator = [] if shutil.which("make") else ["-G", "Ninja"]
-    run(CMAKE, *generator, "-S", SOURCE / "tests/package/consumer", "-B", build, f"-DCMAKE_CXX_COMPILER={CXX}", *options)
+    run(CMAKE, *GENERATOR, "-S", SOURCE / "tests/package/consumer", "-B", build, f"-DCMAKE_CXX_COMPILER={CXX}", *options)
     run(CMAKE, "--build", build, "--parallel", os.cpu_count() or 1)
     for program in ("consumer", "consumer_static"):
         check_consumer(build / program)
@@ -84,7 +84,7 @@ def configure_and_build(source, folder, prefix=PREFIX):
     build = WORK / folder
     shutil.rmtree(build, ignore_errors=True)
     run(
-        CMAKE, "-S", SOURCE / source, "-B", build, f"-DCMAKE_PREFIX_PATH={prefix}",
+        CMAKE, *GENERATOR, "-S", SOURCE / source, "-B", build, f"-DCMAKE_PREFIX_PATH={prefix}",
         f"-DCMAKE_CXX_COMPILER={CXX}", f"-DCMAKE_C_COMPILER={CC}",
     )  # fmt: skip
     run(CMAKE, "--build", build, "--parallel", os.cpu_count() or 1)
