@@ -132,6 +132,8 @@ struct KernelService::Body {
   service::Fetched fetch(const service::Request& request, service::ImagePointer stored = nullptr);
   /// Lookup on disk only: null if absent.
   service::ImagePointer lookup(const service::Request& request);
+  /// The image of a request id in the memory tier: null if absent. Counts nothing.
+  service::ImagePointer find_image(const std::string& request_id);
   /// Compiles, looking in no tier. Throws: CompileError.
   service::ImagePointer compile(const service::Request& request);
   /// Device of a request that names none: that of the stream, or the current one for a default

@@ -42,12 +42,9 @@ Request KernelService::Body::request_for(const Descriptor& descriptor, const Arc
 }
 
 Fetched KernelService::Body::fetch(const Request& request, ImagePointer stored) {
-  {
-    const std::shared_lock lock(images_mutex);
-    if (const auto found = images.find(request.id); found != images.end()) {
-      counters.memory_hits.fetch_add(1, std::memory_order_relaxed);
-      return {found->second, ImageSource::kMemory};
-    }
+  if (ImagePointer image = find_image(request.id)) {
+    counters.memory_hits.fetch_add(1, std::memory_order_relaxed);
+    return {std::move(image), ImageSource::kMemory};
   }
   return image_flights_.run(
       request.id, [&] { return fetch_cold(request, std::move(stored)); },
@@ -55,12 +52,9 @@ Fetched KernelService::Body::fetch(const Request& request, ImagePointer stored) 
 }
 
 Fetched KernelService::Body::fetch_cold(const Request& request, ImagePointer stored) {
-  {
-    // Another thread's flight may have ended between this thread's look and its own flight.
-    const std::shared_lock lock(images_mutex);
-    if (const auto found = images.find(request.id); found != images.end()) {
-      return {found->second, ImageSource::kMemory};
-    }
+  // Another thread's flight may have ended between this thread's look and its own flight.
+  if (ImagePointer image = find_image(request.id)) {
+    return {std::move(image), ImageSource::kMemory};
   }
   if (stored == nullptr) {
     stored = lookup(request);
@@ -89,6 +83,12 @@ Fetched KernelService::Body::fetch_cold(const Request& request, ImagePointer sto
     image = std::move(published);
   }
   return {remember(request, std::move(image)), ImageSource::kCompiled};
+}
+
+ImagePointer KernelService::Body::find_image(const std::string& request_id) {
+  const std::shared_lock lock(images_mutex);
+  const auto found = images.find(request_id);
+  return found == images.end() ? nullptr : found->second;
 }
 
 ImagePointer KernelService::Body::lookup(const Request& request) {

@@ -95,11 +95,8 @@ Fetched KernelService::Body::fetch_for_device(const Descriptor& descriptor,
   if (found == nullptr || options.code == CodeKind::kCubin) {
     return fetch(request);
   }
-  {
-    const std::shared_lock lock(images_mutex);
-    if (const auto known = images.find(request.id); known != images.end()) {
-      return {known->second, ImageSource::kMemory};
-    }
+  if (ImagePointer image = find_image(request.id)) {
+    return {std::move(image), ImageSource::kMemory};
   }
   ImagePointer stored = lookup(request);
   if (stored != nullptr || found->compiler->supports(arch)) {

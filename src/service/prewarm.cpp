@@ -141,13 +141,7 @@ class PrewarmRun {
   void look_up(std::size_t i) {
     guarded(i, [&]() -> std::optional<Outcome> {
       const Request request = body_.request_for(units_[i].descriptor, units_[i].arch);
-      {
-        const std::shared_lock lock(body_.images_mutex);
-        if (body_.images.contains(request.id)) {
-          return Outcome::kHit;
-        }
-      }
-      if (body_.lookup(request) != nullptr) {
+      if (body_.find_image(request.id) != nullptr || body_.lookup(request) != nullptr) {
         return Outcome::kHit;
       }
       if (!body_.may_compile()) {
