@@ -20,6 +20,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -27,6 +28,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 namespace quantjit {
 
@@ -146,7 +148,14 @@ struct KernelService::Body {
 
   std::shared_mutex loaded_mutex;  // guards loaded and loaded_generation
   std::unordered_map<service::LoadedKey, Kernel, service::LoadedKeyHash> loaded;
-  std::uint64_t loaded_generation = 0;  // guarded by loaded_mutex; grows when the sources change
+  std::uint64_t loaded_generation = 0;  // guarded by loaded_mutex; grows in forget_loaded()
+
+  /// Takes kernels that `is_wanted` out of `loaded`. They are the caller's to destroy without the
+  /// lock, since the last handle unloads its library.
+  [[nodiscard]] std::vector<Kernel> take_loaded(
+      const std::function<bool(const service::LoadedKey&, const Kernel&)>& is_wanted);
+  /// Empties `loaded`, and has kernels whose load is under way not remembered.
+  void forget_loaded();
 
   std::shared_mutex images_mutex;                                 // guards images
   std::unordered_map<std::string, service::ImagePointer> images;  // by request id

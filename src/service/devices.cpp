@@ -90,23 +90,35 @@ std::size_t KernelService::evict_memory(int device) {
     throw InvalidArgument("device", std::to_string(device),
                           "it must be the ordinal of the device whose kernels are dropped");
   }
-  std::vector<Kernel> dropped;  // emptied outside the lock: the last handle unloads its library
-  {
-    const std::unique_lock lock(body_->loaded_mutex);
-    for (auto entry = body_->loaded.begin(); entry != body_->loaded.end();) {
-      if (entry->first.device == device) {
-        dropped.push_back(std::move(entry->second));
-        entry = body_->loaded.erase(entry);
-      } else {
-        ++entry;
-      }
-    }
-  }
+  std::vector<Kernel> dropped = body_->take_loaded(
+      [device](const service::LoadedKey& key, const Kernel&) { return key.device == device; });
   const std::size_t count = dropped.size();
   body_->counters.of(device).evictions.fetch_add(count, std::memory_order_relaxed);
   dropped.clear();
   body_->forget_unloaded_libraries();
   return count;
+}
+
+std::vector<Kernel> KernelService::Body::take_loaded(
+    const std::function<bool(const service::LoadedKey&, const Kernel&)>& is_wanted) {
+  std::vector<Kernel> taken;
+  const std::unique_lock lock(loaded_mutex);
+  for (auto entry = loaded.begin(); entry != loaded.end();) {
+    if (is_wanted(entry->first, entry->second)) {
+      taken.push_back(std::move(entry->second));
+      entry = loaded.erase(entry);
+    } else {
+      ++entry;
+    }
+  }
+  return taken;
+}
+
+void KernelService::Body::forget_loaded() {
+  decltype(loaded) dropped;  // destroyed after the lock, as in take_loaded()
+  const std::unique_lock lock(loaded_mutex);
+  loaded.swap(dropped);
+  ++loaded_generation;
 }
 
 void KernelService::Body::forget_unloaded_libraries() {

@@ -27,11 +27,7 @@ void KernelService::Body::reload() {
     const std::lock_guard lock(sources_mutex_);
     sources_.reset();
   }
-  {
-    const std::unique_lock lock(loaded_mutex);
-    loaded.clear();
-    ++loaded_generation;
-  }
+  forget_loaded();
   const std::unique_lock lock(images_mutex);
   images.clear();
 }

@@ -71,8 +71,7 @@ Kernel KernelService::Body::load_and_remember(const service::LoadedKey& key,
     counted.loads.fetch_add(1, std::memory_order_relaxed);
     const std::unique_lock lock(loaded_mutex);
     if (generation != loaded_generation) {
-      return kernel;  // from sources that were replaced meanwhile: for this caller, not for later
-                      // ones
+      return kernel;  // of sources or geometry that were replaced meanwhile: for this caller alone
     }
     return loaded.try_emplace(key, std::move(kernel)).first->second;
   } catch (const Error&) {

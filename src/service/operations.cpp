@@ -50,17 +50,11 @@ void KernelService::Body::replace_operation(std::shared_ptr<const CustomOperatio
   if (old == nullptr) {
     return;
   }
-  std::vector<Kernel> dropped;  // emptied outside the lock: the last handle unloads its library
-  const std::unique_lock lock(loaded_mutex);
-  for (auto entry = loaded.begin(); entry != loaded.end();) {
-    const auto* const custom = std::get_if<CustomTraits>(&entry->second.traits());
-    if (custom != nullptr && custom->operation == old) {
-      dropped.push_back(std::move(entry->second));
-      entry = loaded.erase(entry);
-    } else {
-      ++entry;
-    }
-  }
+  const auto is_of_old = [&old](const service::LoadedKey&, const Kernel& kernel) {
+    const auto* const custom = std::get_if<CustomTraits>(&kernel.traits());
+    return custom != nullptr && custom->operation == old;
+  };
+  static_cast<void>(take_loaded(is_of_old));
 }
 
 void KernelService::Body::reload_operations() {

@@ -121,8 +121,7 @@ void KernelService::Body::forget_geometry() {
     const std::lock_guard lock(tuned_mutex_);
     tuned_.clear();
   }
-  const std::unique_lock lock(loaded_mutex);
-  loaded.clear();
+  forget_loaded();
 }
 
 Geometry KernelService::geometry(int device) {

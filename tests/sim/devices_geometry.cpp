@@ -13,6 +13,8 @@
 #include <quantjit/error.hpp>
 
 #include <cstdint>
+#include <functional>
+#include <utility>
 
 using namespace quantjit;
 using quantjit::test::ContainsSubstring;
@@ -42,6 +44,33 @@ std::vector<GeometryRule> one_rule(std::uint32_t threads, bool prefetch) {
   return {{GeometryKernel::kFlat, INT64_MAX, threads, 0, 16, 0, prefetch}};
 }
 
+/// While it lives, the first time that a driver is asked for an entry point begins with `act`.
+class EntryPointWatch {
+ public:
+  EntryPointWatch(const driver::DriverApi& api, std::function<void()> act)
+      : place_(test::table_of(api).cuLibraryGetKernel) {
+    acts = std::move(act);
+    original = std::exchange(place_, &EntryPointWatch::act_once);
+  }
+
+  EntryPointWatch(const EntryPointWatch&) = delete;
+  EntryPointWatch& operator=(const EntryPointWatch&) = delete;
+
+  ~EntryPointWatch() { place_ = original; }
+
+ private:
+  static CUresult act_once(CUkernel* kernel, CUlibrary library, const char* name) {
+    if (const auto act = std::exchange(acts, nullptr)) {
+      act();
+    }
+    return original(kernel, library, name);
+  }
+
+  static inline std::function<void()> acts;
+  static inline decltype(&::cuLibraryGetKernel) original = nullptr;
+  decltype(&::cuLibraryGetKernel)& place_;
+};
+
 }  // namespace
 
 TEST_CASE("Geometry: a tuned table is found by the next service, for its GPU model alone",
@@ -68,6 +97,26 @@ TEST_CASE("Geometry: a tuned table is found by the next service, for its GPU mod
 
   CacheAdmin admin(on_disk(machine, root));
   CHECK(admin.verify().bad.empty());
+}
+
+TEST_CASE("Geometry: a kernel that was being loaded while a table is stored is not kept", "[sim]") {
+  const SimMachine& machine = SimMachine::with("sm_90a");
+  const test::TemporaryDirectory root;
+  KernelService service(on_disk(machine, root));
+  // The geometry is known by the time the driver is asked for an entry point.
+  const Kernel before = [&] {
+    const EntryPointWatch watch(machine.api(),
+                                [&service] { service.store_geometry(0, one_rule(64, false)); });
+    return service.get(kDescriptor, 0);
+  }();
+  CHECK(before.state()->geometry.size() > 1);
+  CHECK(service.device_stats(0).loaded_kernels == 0);
+  const Kernel after = service.get(kDescriptor, 0);
+  CHECK(after.state()->geometry == one_rule(64, false));
+  CHECK(service.device_stats(0).loads == 2);
+  CHECK(service.device_stats(0).loaded_kernels == 1);
+  CHECK(run(machine, before).empty());
+  CHECK(run(machine, after).empty());
 }
 
 TEST_CASE("Geometry: options come before a tuned table, and no table changes a bit", "[sim]") {

@@ -10,12 +10,11 @@ namespace {
 
 LaunchRecorder* active = nullptr;
 
-/// The table is the driver object's own; its accessor is const for the library's users only.
+}  // namespace
+
 driver::DriverTable& table_of(const driver::DriverApi& api) {
   return const_cast<driver::DriverTable&>(api.table());
 }
-
-}  // namespace
 
 LaunchRecorder::LaunchRecorder(const driver::DriverApi& api,
                                std::function<void(const SeenLaunch&)> look)

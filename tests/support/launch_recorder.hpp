@@ -19,6 +19,10 @@ struct SeenLaunch {
   int stream_device = -1;       ///< of a default stream: the current device
 };
 
+/// The table of a driver, to look at its calls. It is the driver object's own; its accessor is
+/// const for the library's users only.
+[[nodiscard]] driver::DriverTable& table_of(const driver::DriverApi& api);
+
 /// While it lives, `look` sees each launch of a driver on its launching thread, which then goes on
 /// to the driver. One at a time in a process; no launch may be under way at either end.
 class LaunchRecorder {
