@@ -31,17 +31,18 @@ missing=$("$root/tools/provision" --dry-run check "$work/build")
 PATH=$work/bin:$PATH "$root/tools/provision" check "$work/build"
 [[ ! -s $work/calls ]] || fail "nothing is missing, but the package manager was called: $(cat "$work/calls")"
 
-# A compiler that finds all headers but those of spdlog and CLI11.
+# A compiler that finds all headers but those of spdlog, CLI11 and what remote tiers are made with.
 cat >"$work/bin/no-spdlog" <<'END'
 #!/bin/sh
-! grep -q -e spdlog -e CLI11 -e CLI/
+! grep -q -e spdlog -e CLI11 -e CLI/ -e hiredis -e curl -e microhttpd
 END
 chmod +x "$work/bin/no-spdlog"
 missing=$(PATH=$work/bin:$PATH CXX=no-spdlog "$root/tools/provision" --dry-run check "$work/build")
-[[ $missing == $'libspdlog-dev\nlibcli11-dev' ]] || fail "expected libspdlog-dev and libcli11-dev, got: $missing"
+expected=$'libspdlog-dev\nlibcli11-dev\nlibhiredis-dev\nlibcurl4-openssl-dev\nlibmicrohttpd-dev'
+[[ $missing == "$expected" ]] || fail "expected $expected, got: $missing"
 [[ ! -s $work/calls ]] || fail "a dry run called the package manager"
 PATH=$work/bin:$PATH CXX=no-spdlog "$root/tools/provision" build >/dev/null
-[[ $(tail -1 "$work/calls") == "install "*" libspdlog-dev libcli11-dev" ]] || fail "called: $(cat "$work/calls")"
+[[ $(tail -1 "$work/calls") == "install "*" ${expected//$'\n'/ }" ]] || fail "called: $(cat "$work/calls")"
 
 # Python packages are fetched for tests alone, and tests go on without them.
 rm "$work/build/venv/bin/python"
@@ -63,6 +64,15 @@ missing=$(env -i PATH="$work/bare" "$root/tools/provision" --dry-run build "$wor
 for package in g++ cmake ninja-build; do
   grep -qx -F "$package" <<<"$missing" || fail "$package is missing, but it would install: $missing"
 done
+
+missing=$(env -i PATH="$work/bare" "$root/tools/provision" --dry-run check "$work/no-build")
+grep -qx -F redis-server <<<"$missing" || fail "redis-server is missing, but it would install: $missing"
+if [[ ! -x /usr/sbin/nginx ]]; then
+  grep -qx -F nginx-light <<<"$missing" || fail "nginx is missing, but it would install: $missing"
+fi
+if grep -qx -e redis-server -e nginx-light <<<"$(env -i PATH="$work/bare" "$root/tools/provision" --dry-run build)"; then
+  fail "a build needs no servers"
+fi
 
 # Where neither a package manager nor sudo is there, it says what to install.
 if message=$(env -i PATH="$work/bare" "$root/tools/provision" build "$work/no-build" 2>&1); then
