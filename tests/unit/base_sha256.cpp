@@ -2,7 +2,10 @@
 #include "src/base/sha256.hpp"
 #include "tests/support/catch.hpp"
 
+#include <algorithm>
+#include <random>
 #include <string>
+#include <vector>
 
 namespace base = quantjit::base;
 
@@ -33,6 +36,59 @@ TEST_CASE("sha256: how the input is cut does not matter", "[base]") {
         hash.update(part.substr(at, step));
       }
       REQUIRE(hash.finish() == whole);
+    }
+  }
+}
+
+TEST_CASE("sha256: the instructions of the processor give what plain C++ gives", "[base]") {
+  const base::Sha256Compress fast = base::sha256_compress_x86();
+  if (fast == nullptr) {
+    WARN("this processor has no SHA extensions: there is one form only");
+    return;
+  }
+  const auto seed = std::random_device{}();
+  CAPTURE(seed);
+  std::mt19937_64 random(seed);
+  std::vector<std::byte> bytes(8192);
+  std::generate(bytes.begin(), bytes.end(), [&] { return static_cast<std::byte>(random()); });
+  const std::span<const std::byte> all(bytes);
+
+  SECTION("one block on any state") {
+    for (int i = 0; i < 2000; ++i) {
+      base::Sha256State expected;
+      std::generate(expected.begin(), expected.end(),
+                    [&] { return static_cast<std::uint32_t>(random()); });
+      base::Sha256State state = expected;
+      const std::byte* const block =
+          bytes.data() + random() % (bytes.size() - 64);  // any alignment
+      base::sha256_compress_portable(expected, block, 1);
+      fast(state, block, 1);
+      REQUIRE(state == expected);
+    }
+  }
+  SECTION("every length, cut anywhere") {
+    for (std::size_t length = 0; length <= 1200; ++length) {
+      CAPTURE(length);
+      base::Sha256 plain(&base::sha256_compress_portable);
+      base::Sha256 instructions(fast);
+      const std::size_t cut = random() % (length + 1);
+      const std::size_t from = random() % (bytes.size() - length);
+      const auto part = all.subspan(from, length);
+      plain.update(part);
+      instructions.update(part.first(cut));
+      instructions.update(part.subspan(cut));
+      const base::Sha256Digest expected = plain.finish();
+      REQUIRE(instructions.finish() == expected);
+      REQUIRE(base::sha256(part) == expected);
+    }
+  }
+  SECTION("many blocks at once") {
+    for (std::size_t blocks = 0; blocks <= 128; ++blocks) {
+      base::Sha256State expected{};
+      base::Sha256State state{};
+      base::sha256_compress_portable(expected, bytes.data(), blocks);
+      fast(state, bytes.data(), blocks);
+      REQUIRE(state == expected);
     }
   }
 }
