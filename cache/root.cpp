@@ -2,15 +2,13 @@
 // Examining a root and reading its entries; root_write.cpp has what changes it.
 #include "cache/root.hpp"
 
+#include "cache/mac_key.hpp"
 #include "cache/trust.hpp"
 
 #include <cerrno>
 
 namespace quantjit::cache {
 namespace {
-
-constexpr std::size_t kMinSecretBytes = 16;
-constexpr std::size_t kMaxSecretBytes = 4096;
 
 /// Modes of what is made in a shared root: those who may read or write the root may read entries
 /// and make files, but only the writer of an entry may change it in place.
@@ -81,23 +79,11 @@ std::shared_ptr<const RootState> Root::examine() {
 
 void Root::examine_sharing(RootState& state, std::uint32_t root_mode) {
   derive_shared_modes(state, root_mode);
-  const TrustVerdict secret = check_secret_file(context_.files, spec_.mac_key_file, context_.user);
-  state.settled = secret.settled;
-  state.trusted = secret.trusted;
-  if (!secret.trusted) {
-    state.reason = "the MAC key cannot be used: " + secret.reason;
-    return;
-  }
-  // The walk has followed and checked all links, so the file is opened where they lead.
-  const IoResult<std::string> key =
-      read_small_file(context_.files, secret.resolved, kMaxSecretBytes);
-  if (!key.ok() || key.value.size() < kMinSecretBytes) {
-    state.trusted = false;
-    state.reason = "the MAC key cannot be used: " + spec_.mac_key_file +
-                   (key.ok() ? " holds less than 16 bytes" : ": " + describe_error(key.error));
-    return;
-  }
-  state.mac_key = key.value;
+  MacKey key = read_mac_key(context_.files, spec_.mac_key_file, context_.user);
+  state.settled = key.settled;
+  state.trusted = key.usable;
+  state.reason = std::move(key.reason);
+  state.mac_key = std::move(key.bytes);
 }
 
 ReadOutcome Root::read(const EntryKey& key, std::optional<std::string_view> key_text) {

@@ -24,6 +24,7 @@ struct Reply {
   Outcome outcome = Outcome::kFailed;
   std::string body;   ///< of get, if found
   std::string error;  ///< one phrase if refused or failed; holds no secret
+  bool busy = false;  ///< refused since the server has too much to do now: another try may help
 
   [[nodiscard]] bool found() const { return outcome == Outcome::kFound; }
 };
