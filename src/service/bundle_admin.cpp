@@ -4,6 +4,7 @@
 #include "src/bundle/signature.hpp"
 #include "src/bundle/writer.hpp"
 #include "src/service/body.hpp"
+#include "src/service/listing.hpp"
 #include "src/service/request.hpp"
 
 #include <quantjit/bundle.hpp>
@@ -110,19 +111,15 @@ Selection select_all(KernelService::Body& body, const std::vector<std::string>& 
   for (const std::string& arch : archs) {
     present[arch] = false;
   }
-  std::map<std::string, std::string> arch_by_path;
-  for (const cache::ListedHead& listed : body.store.list_heads()) {
-    arch_by_path[listed.path] = arch_of(listed.head.key_text);
-  }
-  for (cache::ListedEntry& listed : body.store.list()) {
-    const std::string& entry_arch = arch_by_path[listed.path];
+  for (service::StoredEntry& entry : service::list_entries(body.store)) {
+    const std::string entry_arch = arch_of(entry.key_text);
     const auto arch = present.find(entry_arch);
     if (arch != present.end()) {
       arch->second = true;
     }
-    // One without a head is damaged: whoever reads it next says so.
+    // A damaged one is taken along: whoever reads it next says so.
     if (archs.empty() || arch != present.end() || entry_arch.empty()) {
-      selection.keys.push_back(std::move(listed.key));
+      selection.keys.push_back(std::move(entry.listed.key));
     }
   }
   for (const auto& [arch, is_present] : present) {
@@ -135,10 +132,8 @@ Selection select_all(KernelService::Body& body, const std::vector<std::string>& 
 
 Selection select_requests(KernelService::Body& body, const std::vector<PrewarmItem>& requests) {
   Selection selection;
-  const CodeKind code = body.options.code == CodeKind::kAuto ? CodeKind::kCubin : body.options.code;
   for (const PrewarmItem& wanted : requests) {
-    const service::Request request =
-        make_request(wanted.descriptor, wanted.arch, body.options.math, code, body.sources());
+    const service::Request request = body.request_for(wanted.descriptor, wanted.arch);
     const service::ImagePointer image = body.lookup(request);
     const std::optional<cache::EntryKey> key =
         image ? cache::EntryKey::parse(image->info.key) : std::nullopt;

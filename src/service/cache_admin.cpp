@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/bundle/format.hpp"
 #include "src/service/body.hpp"
+#include "src/service/listing.hpp"
 #include "src/service/metadata.hpp"
 #include "src/service/request.hpp"
 
@@ -10,7 +11,6 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <map>
 #include <system_error>
 
 namespace quantjit {
@@ -58,20 +58,15 @@ CacheAdmin::CacheAdmin(CacheAdmin&&) noexcept = default;
 CacheAdmin& CacheAdmin::operator=(CacheAdmin&&) noexcept = default;
 
 std::vector<CacheEntry> CacheAdmin::list() {
-  cache::CubinStore& store = service_->body().store;
-  std::map<std::string, std::string> key_texts;  // by path
-  for (cache::ListedHead& listed : store.list_heads()) {
-    key_texts[listed.path] = std::move(listed.head.key_text);
-  }
   std::vector<CacheEntry> entries;
-  for (const cache::ListedEntry& listed : store.list()) {
+  for (const auto& [listed, key_text] : service::list_entries(service_->body().store)) {
     CacheEntry& entry = entries.emplace_back();
     entry.key = listed.key.name();
     entry.path = listed.path;
     entry.bytes = listed.bytes;
     entry.last_used_s = std::chrono::duration_cast<std::chrono::seconds>(listed.last_used).count();
     entry.pinned = listed.pinned;
-    describe(entry, key_texts[listed.path]);
+    describe(entry, key_text);
   }
   std::stable_sort(entries.begin(), entries.end(),
                    [](const CacheEntry& a, const CacheEntry& b) { return a.key < b.key; });
