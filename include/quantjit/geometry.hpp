@@ -6,7 +6,9 @@
 #include <quantjit/export.hpp>
 #include <quantjit/traits.hpp>
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,6 +27,11 @@ enum class GeometryKernel : std::uint8_t {
 
 inline constexpr std::size_t kGeometryKernels = 5;
 
+/// Whether it is one of schedule=masked.
+[[nodiscard]] constexpr bool is_masked(GeometryKernel kernel) {
+  return kernel == GeometryKernel::kMasked || kernel == GeometryKernel::kMaskedSilu;
+}
+
 /// "flat", "flat_silu", "masked", "masked_silu" or "rows".
 QUANTJIT_API std::string_view to_string(GeometryKernel kernel);
 /// Throws: InvalidArgument.
@@ -32,12 +39,15 @@ QUANTJIT_API GeometryKernel parse_geometry_kernel(std::string_view text);
 /// The table that launches of a descriptor look into.
 QUANTJIT_API GeometryKernel geometry_kernel(const Traits& traits);
 
+/// Size class of the last rule of a kernel: all that the others leave.
+inline constexpr std::int64_t kNoSizeLimit = std::numeric_limits<std::int64_t>::max();
+
 /// One line of a geometry table. A launch takes the first rule of its kernel whose `at_most` is not
 /// exceeded. Geometry never changes a result, only its time.
 struct GeometryRule {
   GeometryKernel kernel = GeometryKernel::kFlat;  ///< whose table it is of
   /// Size class: at most this many bytes of input (flat), warps of work (masked) or rows (rows) a
-  /// multiprocessor. The last rule of a kernel has INT64_MAX.
+  /// multiprocessor. The last rule of a kernel has kNoSizeLimit.
   std::int64_t at_most = 0;
   /// Threads a block, a multiple of 32: 32 to 512 (flat, rows) or 256 (masked). rows: at most, as
   /// far as whole rows go.
@@ -54,6 +64,10 @@ struct GeometryRule {
 
 /// The table that ships for a target. sm_90: measured on an H200. Later targets: reasoned from it.
 [[nodiscard]] QUANTJIT_API std::vector<GeometryRule> default_geometry(const Arch& arch);
+
+/// The rules of one kernel in a table, in their order.
+[[nodiscard]] QUANTJIT_API std::vector<GeometryRule> rules_of(std::span<const GeometryRule> table,
+                                                              GeometryKernel kernel);
 
 /// Checks a table: ranges as above, and for each kernel in it rising size classes of which the last
 /// has no limit. Throws: InvalidArgument naming the rule.

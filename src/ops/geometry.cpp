@@ -177,8 +177,7 @@ GroupQuantLaunch plan_flat(const PerTokenGroupQuant& traits, const GroupQuantPro
   const std::int64_t row_bytes = problem.hidden_size * (traits.silu ? 2 : 1) *
                                  static_cast<std::int64_t>(size_in_bytes(traits.in));
   const GeometryRule& rule =
-      rule_for(traits.silu ? GeometryKernel::kFlatSilu : GeometryKernel::kFlat, device,
-               problem.num_tokens * row_bytes);
+      rule_for(service::geometry_kernel(traits), device, problem.num_tokens * row_bytes);
   params.flags |= rule.prefetch ? device::kPrefetchInput : 0U;
   const bool wide = rule.elements == 32 && has_wide_entry(traits, device.arch) &&
                     bytes.input_aligned32 && bytes.q_aligned32;
@@ -229,8 +228,7 @@ GroupQuantLaunch plan_masked(const PerTokenGroupQuant& traits, const GroupQuantP
   const std::int64_t expert_units = ceil_div(std::min(expected, slab) * row_chunks, kWarp);
   const std::int64_t units = expert_units * std::min(problem.num_experts, kSliceExperts);
   const std::int64_t sms = multiprocessors(device);
-  const GeometryRule& rule =
-      rule_for(traits.silu ? GeometryKernel::kMaskedSilu : GeometryKernel::kMasked, device, units);
+  const GeometryRule& rule = rule_for(service::geometry_kernel(traits), device, units);
   const std::int64_t blocks = ceil_div(units * kWarp, rule.threads);
   launch.shape.block.x = rule.threads;
   const std::int64_t resident =

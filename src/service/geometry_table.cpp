@@ -24,38 +24,30 @@ constexpr std::array kSm90{
     GeometryRule{kFlat, 2560, 128, 0, 16, 0, true},
     GeometryRule{kFlat, 12 * kKi, 256, 0, 16, 0, true},
     GeometryRule{kFlat, 160 * kKi, 512, 0, 16, 0, true},
-    GeometryRule{kFlat, kNoLimit, 512, 0, 16, 0, false},
+    GeometryRule{kFlat, kNoSizeLimit, 512, 0, 16, 0, false},
     GeometryRule{kFlatSilu, 8 * kKi, 128, 0, 16, 0, true},
     GeometryRule{kFlatSilu, 160 * kKi, 256, 0, 16, 0, true},
-    GeometryRule{kFlatSilu, kNoLimit, 128, 0, 16, 0, false},
+    GeometryRule{kFlatSilu, kNoSizeLimit, 128, 0, 16, 0, false},
     GeometryRule{kMasked, 8, 128, 2, 0, 0, false},
     GeometryRule{kMasked, 48, 128, 8, 0, 0, false},
-    GeometryRule{kMasked, kNoLimit, 128, 16, 0, 0, false},
+    GeometryRule{kMasked, kNoSizeLimit, 128, 16, 0, 0, false},
     GeometryRule{kMaskedSilu, 8, 128, 2, 0, 0, false},
-    GeometryRule{kMaskedSilu, kNoLimit, 128, 8, 0, 0, false},
+    GeometryRule{kMaskedSilu, kNoSizeLimit, 128, 8, 0, 0, false},
     GeometryRule{kRows, 4, 512, 0, 0, 1, true},
     GeometryRule{kRows, 16, 512, 0, 0, 2, true},
-    GeometryRule{kRows, kNoLimit, 512, 0, 0, 4, false},
+    GeometryRule{kRows, kNoSizeLimit, 512, 0, 0, 4, false},
 };
 
-constexpr std::array kSm100{
-    // The same, with the wide entry point once there is work enough for half as many threads.
-    GeometryRule{kFlat, 2560, 128, 0, 16, 0, true},
-    GeometryRule{kFlat, 12 * kKi, 256, 0, 16, 0, true},
-    GeometryRule{kFlat, 160 * kKi, 512, 0, 32, 0, true},
-    GeometryRule{kFlat, kNoLimit, 512, 0, 32, 0, false},
-    GeometryRule{kFlatSilu, 8 * kKi, 128, 0, 16, 0, true},
-    GeometryRule{kFlatSilu, 160 * kKi, 256, 0, 32, 0, true},
-    GeometryRule{kFlatSilu, kNoLimit, 128, 0, 32, 0, false},
-    GeometryRule{kMasked, 8, 128, 2, 0, 0, false},
-    GeometryRule{kMasked, 48, 128, 8, 0, 0, false},
-    GeometryRule{kMasked, kNoLimit, 128, 16, 0, 0, false},
-    GeometryRule{kMaskedSilu, 8, 128, 2, 0, 0, false},
-    GeometryRule{kMaskedSilu, kNoLimit, 128, 8, 0, 0, false},
-    GeometryRule{kRows, 4, 512, 0, 0, 1, true},
-    GeometryRule{kRows, 16, 512, 0, 0, 2, true},
-    GeometryRule{kRows, kNoLimit, 512, 0, 0, 4, false},
-};
+/// The same, with the wide entry point of flat kernels once there is work enough for half as many
+/// threads.
+constexpr auto kSm100 = [] {
+  auto table = kSm90;
+  for (GeometryRule& rule : table) {
+    const bool is_flat = rule.kernel == kFlat || rule.kernel == kFlatSilu;
+    rule.elements = is_flat && rule.at_most > 12 * kKi ? 32 : rule.elements;
+  }
+  return table;
+}();
 
 std::span<const GeometryRule> table_of(const Arch& arch) {
   return arch.is_blackwell_or_later() ? std::span<const GeometryRule>(kSm100)
@@ -79,7 +71,7 @@ void require_within(std::size_t index, const GeometryRule& rule, const char* wha
 }
 
 void validate_ranges(std::size_t index, const GeometryRule& rule) {
-  const bool masked = rule.kernel == kMasked || rule.kernel == kMaskedSilu;
+  const bool masked = is_masked(rule.kernel);
   const bool rows = rule.kernel == kRows;
   require_within(index, rule, "threads", rule.threads, 32, masked ? 256 : 512);
   if (rule.threads % 32 != 0 || (!rows && (rule.threads & (rule.threads - 1)) != 0)) {
@@ -106,13 +98,6 @@ std::span<const GeometryRule> default_rules(GeometryKernel kernel, const Arch& a
   const auto first = std::find_if(table.begin(), table.end(), is_of);
   const auto last = std::find_if_not(first, table.end(), is_of);
   return {first, last};
-}
-
-std::vector<GeometryRule> rules_of(std::span<const GeometryRule> table, GeometryKernel kernel) {
-  std::vector<GeometryRule> rules;
-  std::copy_if(table.begin(), table.end(), std::back_inserter(rules),
-               [kernel](const GeometryRule& rule) { return rule.kernel == kernel; });
-  return rules;
 }
 
 }  // namespace service
@@ -146,15 +131,19 @@ GeometryKernel geometry_kernel(const Traits& traits) {
     }
     return GeometryKernel::kRows;
   }
-  if (group->schedule == Schedule::kMasked) {
-    return group->silu ? GeometryKernel::kMaskedSilu : GeometryKernel::kMasked;
-  }
-  return group->silu ? GeometryKernel::kFlatSilu : GeometryKernel::kFlat;
+  return service::geometry_kernel(*group);
 }
 
 std::vector<GeometryRule> default_geometry(const Arch& arch) {
   const std::span<const GeometryRule> table = service::table_of(arch);
   return {table.begin(), table.end()};
+}
+
+std::vector<GeometryRule> rules_of(std::span<const GeometryRule> table, GeometryKernel kernel) {
+  std::vector<GeometryRule> rules;
+  std::copy_if(table.begin(), table.end(), std::back_inserter(rules),
+               [kernel](const GeometryRule& rule) { return rule.kernel == kernel; });
+  return rules;
 }
 
 void validate(std::span<const GeometryRule> rules) {
@@ -170,7 +159,7 @@ void validate(std::span<const GeometryRule> rules) {
     before = &rule;
   }
   for (const GeometryRule* const rule : last) {
-    if (rule != nullptr && rule->at_most != service::kNoLimit) {
+    if (rule != nullptr && rule->at_most != kNoSizeLimit) {
       service::refuse(static_cast<std::size_t>(rule - rules.data()), *rule, "at_most",
                       rule->at_most, "the last rule of a kernel must have no limit");
     }

@@ -5,13 +5,9 @@
 #include <quantjit/geometry.hpp>
 
 #include <cstdint>
-#include <limits>
 #include <span>
-#include <vector>
 
 namespace quantjit::service {
-
-inline constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 
 /// Rules of one kernel for a target, in the order in which they are searched; the last has no
 /// limit.
@@ -23,14 +19,18 @@ inline constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max(
                                                    std::int64_t size,
                                                    std::int64_t multiprocessors) {
   std::size_t at = 0;
-  while (rules[at].at_most != kNoLimit && size > rules[at].at_most * multiprocessors) {
+  while (rules[at].at_most != kNoSizeLimit && size > rules[at].at_most * multiprocessors) {
     ++at;
   }
   return rules[at];
 }
 
-/// The rules of one kernel in a table, in their order.
-[[nodiscard]] std::vector<GeometryRule> rules_of(std::span<const GeometryRule> table,
-                                                 GeometryKernel kernel);
+/// As quantjit::geometry_kernel, for launches that know their operation.
+[[nodiscard]] constexpr GeometryKernel geometry_kernel(const PerTokenGroupQuant& traits) {
+  if (traits.schedule == Schedule::kMasked) {
+    return traits.silu ? GeometryKernel::kMaskedSilu : GeometryKernel::kMasked;
+  }
+  return traits.silu ? GeometryKernel::kFlatSilu : GeometryKernel::kFlat;
+}
 
 }  // namespace quantjit::service

@@ -108,7 +108,7 @@ Geometry KernelService::Body::geometry_for(const driver::DeviceInfo& info) {
 
 std::vector<GeometryRule> KernelService::Body::rules_for(GeometryKernel kernel,
                                                          const driver::DeviceInfo& info) {
-  std::vector<GeometryRule> rules = service::rules_of(geometry_for(info).rules, kernel);
+  std::vector<GeometryRule> rules = rules_of(geometry_for(info).rules, kernel);
   if (rules.empty()) {  // a table need not name every kernel
     const auto shipped = service::default_rules(kernel, info.arch);
     rules.assign(shipped.begin(), shipped.end());

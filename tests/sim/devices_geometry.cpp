@@ -41,7 +41,7 @@ std::string run(const SimMachine& machine, const Kernel& kernel) {
 }
 
 std::vector<GeometryRule> one_rule(std::uint32_t threads, bool prefetch) {
-  return {{GeometryKernel::kFlat, INT64_MAX, threads, 0, 16, 0, prefetch}};
+  return {{GeometryKernel::kFlat, kNoSizeLimit, threads, 0, 16, 0, prefetch}};
 }
 
 /// While it lives, the first time that a driver is asked for an entry point begins with `act`.

@@ -245,8 +245,8 @@ TEST_CASE("geometry: the tables that ship are valid and name every kernel", "[op
     for (std::size_t i = 0; i < kGeometryKernels; ++i) {
       const auto kernel = static_cast<GeometryKernel>(i);
       CHECK(parse_geometry_kernel(to_string(kernel)) == kernel);
-      CHECK_FALSE(service::rules_of(table, kernel).empty());
-      CHECK(service::rules_of(table, kernel).size() ==
+      CHECK_FALSE(rules_of(table, kernel).empty());
+      CHECK(rules_of(table, kernel).size() ==
             service::default_rules(kernel, Arch::parse(name)).size());
     }
   }
@@ -254,7 +254,7 @@ TEST_CASE("geometry: the tables that ship are valid and name every kernel", "[op
 }
 
 TEST_CASE("geometry: a table that a kernel could not be launched with is refused", "[ops]") {
-  constexpr GeometryRule kGood{GeometryKernel::kFlat, INT64_MAX, 128, 0, 16, 0, true};
+  constexpr GeometryRule kGood{GeometryKernel::kFlat, kNoSizeLimit, 128, 0, 16, 0, true};
   const auto refused = [](GeometryRule rule) {
     CHECK_THROWS_AS(validate(std::span(&rule, 1)), InvalidArgument);
   };
@@ -272,10 +272,10 @@ TEST_CASE("geometry: a table that a kernel could not be launched with is refused
   refused(changed(&GeometryRule::elements, 8U));
   refused(changed(&GeometryRule::blocks_per_sm, 1U));
   refused(changed(&GeometryRule::block_rows, 1U));
-  refused({GeometryKernel::kMasked, INT64_MAX, 512, 8, 0, 0, false});
-  refused({GeometryKernel::kMasked, INT64_MAX, 128, 0, 0, 0, false});
-  refused({GeometryKernel::kMasked, INT64_MAX, 128, 8, 0, 0, true});
-  refused({GeometryKernel::kRows, INT64_MAX, 512, 0, 0, 17, true});
+  refused({GeometryKernel::kMasked, kNoSizeLimit, 512, 8, 0, 0, false});
+  refused({GeometryKernel::kMasked, kNoSizeLimit, 128, 0, 0, 0, false});
+  refused({GeometryKernel::kMasked, kNoSizeLimit, 128, 8, 0, 0, true});
+  refused({GeometryKernel::kRows, kNoSizeLimit, 512, 0, 0, 17, true});
   const GeometryRule twice[] = {kGood, kGood};
   CHECK_THROWS_AS(validate(twice), InvalidArgument);
 }
@@ -289,7 +289,7 @@ TEST_CASE("geometry: a table of one's own is what a launch takes", "[ops]") {
   CHECK(threads(1) == 128);
   CHECK(threads(16384) == 512);
   const GeometryRule rules[] = {{GeometryKernel::kFlat, 1000, 64, 0, 16, 0, true},
-                                {GeometryKernel::kFlat, INT64_MAX, 256, 0, 16, 0, false}};
+                                {GeometryKernel::kFlat, kNoSizeLimit, 256, 0, 16, 0, false}};
   device.rules = rules;
   CHECK(threads(1) == 64);
   CHECK(threads(9) == 64);  // 9 rows of 14,336 bytes are 977 bytes a multiprocessor

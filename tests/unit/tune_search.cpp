@@ -31,7 +31,7 @@ TEST_CASE("tune: every candidate of every kernel makes a valid table", "[cli]") 
       const std::vector<GeometryRule> candidates = tune_candidates(kernel, arch);
       CHECK(candidates.size() >= 6);
       for (GeometryRule rule : candidates) {
-        rule.at_most = INT64_MAX;
+        rule.at_most = kNoSizeLimit;
         CHECK_NOTHROW(validate(std::span(&rule, 1)));
       }
       CHECK(geometry_kernel(parse_descriptor(tune_subject(kernel).traits).traits) == kernel);
@@ -73,7 +73,7 @@ TEST_CASE("tune: the fastest candidate is kept, each in its size class", "[cli]"
   REQUIRE(tuned.size() == 2);
   CHECK(tuned[0].threads == 64);
   CHECK(tuned[1].threads == 512);
-  CHECK(tuned[1].at_most == INT64_MAX);
+  CHECK(tuned[1].at_most == kNoSizeLimit);
   const double bytes64 = 64.0 * 7168 * 2 / 132;
   CHECK(static_cast<double>(tuned[0].at_most) > bytes64);
   CHECK(static_cast<double>(tuned[0].at_most) < 4 * bytes64);

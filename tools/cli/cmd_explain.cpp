@@ -27,14 +27,6 @@ Geometry geometry_of(KernelService& service, const ServiceOptions& options, cons
   return {default_geometry(arch), "built in"};
 }
 
-/// Its rules for the kernel of a descriptor.
-Geometry for_kernel(Geometry geometry, const Traits& traits) {
-  const GeometryKernel kernel = geometry_kernel(traits);
-  std::erase_if(geometry.rules,
-                [kernel](const GeometryRule& rule) { return rule.kernel != kernel; });
-  return geometry;
-}
-
 Value describe(const Explanation& explanation, const Geometry& geometry) {
   Value nearest;
   if (!explanation.nearest_key.empty()) {
@@ -88,8 +80,8 @@ int execute(Context& context, const ExplainOptions& options) {
   const Arch arch = Arch::parse(options.arch);
   KernelService service(service_options);
   const Explanation explanation = service.explain(descriptor, arch);
-  const Geometry geometry =
-      for_kernel(geometry_of(service, service_options, arch), descriptor.traits);
+  Geometry geometry = geometry_of(service, service_options, arch);
+  geometry.rules = rules_of(geometry.rules, geometry_kernel(descriptor.traits));
   context.console.document(describe(explanation, geometry));
   print(context.console, explanation, geometry);
   return 0;

@@ -7,9 +7,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <limits>
-
 namespace quantjit::cli {
 namespace {
 
@@ -49,16 +46,13 @@ int execute(Context& context, const TuneOptions& options) {
   Value::Object steps;
   for (std::size_t i = 0; i < kGeometryKernels; ++i) {
     const auto kernel = static_cast<GeometryKernel>(i);
-    std::vector<GeometryRule> rules;
-    for (const std::vector<GeometryRule>& source : {present.rules, default_geometry(device.arch)}) {
-      if (rules.empty()) {
-        std::copy_if(source.begin(), source.end(), std::back_inserter(rules),
-                     [kernel](const GeometryRule& rule) { return rule.kernel == kernel; });
-      }
+    std::vector<GeometryRule> rules = rules_of(present.rules, kernel);
+    if (rules.empty()) {
+      rules = rules_of(default_geometry(device.arch), kernel);
     }
     const auto measure = [&](const TuneStep& step, GeometryRule rule) {
       ServiceOptions candidate = service_options;
-      rule.at_most = std::numeric_limits<std::int64_t>::max();
+      rule.at_most = kNoSizeLimit;
       candidate.geometry = {rule};
       KernelService trial(std::move(candidate));
       return measure_case(trial, device, case_of(kernel, step)).us_median;

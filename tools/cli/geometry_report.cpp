@@ -3,18 +3,11 @@
 
 #include <fmt/format.h>
 
-#include <limits>
-
 namespace quantjit::cli {
-namespace {
-
-constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
-
-}  // namespace
 
 Value describe(const GeometryRule& rule) {
   Value::Object object{{"kernel", std::string(to_string(rule.kernel))}, {"at_most", nullptr}};
-  if (rule.at_most != kNoLimit) {
+  if (rule.at_most != kNoSizeLimit) {
     object.back().second = rule.at_most;
   }
   object.emplace_back("threads", std::int64_t{rule.threads});
@@ -40,13 +33,11 @@ std::string brief(const GeometryRule& rule) {
 }
 
 std::string size_class(const GeometryRule& rule) {
-  if (rule.at_most == kNoLimit) {
+  if (rule.at_most == kNoSizeLimit) {
     return "beyond";
   }
-  const bool masked =
-      rule.kernel == GeometryKernel::kMasked || rule.kernel == GeometryKernel::kMaskedSilu;
   const char* const unit = rule.kernel == GeometryKernel::kRows ? "rows"
-                           : masked                             ? "warps of work"
+                           : is_masked(rule.kernel)             ? "warps of work"
                                                                 : "bytes of input";
   return fmt::format("up to {} {} a multiprocessor", rule.at_most, unit);
 }

@@ -3,20 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <optional>
 
 namespace quantjit::cli {
 namespace {
 
-constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 constexpr double kWorthChanging = 0.99;
 constexpr std::int64_t kExperts = 32;
 constexpr std::int64_t kFewestPaddedRows = 64;
-
-bool is_masked(GeometryKernel kernel) {
-  return kernel == GeometryKernel::kMasked || kernel == GeometryKernel::kMaskedSilu;
-}
 
 /// What the size classes of a kernel count, for `tokens` rows.
 double size_of(GeometryKernel kernel, const TuneSubject& subject, std::int64_t tokens,
@@ -32,7 +26,7 @@ double size_of(GeometryKernel kernel, const TuneSubject& subject, std::int64_t t
 
 const GeometryRule& rule_at(const std::vector<GeometryRule>& rules, double size) {
   const auto found = std::find_if(rules.begin(), rules.end(), [size](const GeometryRule& rule) {
-    return rule.at_most == kNoLimit || size <= static_cast<double>(rule.at_most);
+    return rule.at_most == kNoSizeLimit || size <= static_cast<double>(rule.at_most);
   });
   return found != rules.end() ? *found : rules.back();
 }
@@ -137,7 +131,7 @@ std::vector<GeometryRule> tuned_rules(const std::vector<TuneChoice>& choices) {
             ? std::max<std::int64_t>(static_cast<std::int64_t>(std::sqrt(choices[i].step.size *
                                                                          choices[i + 1].step.size)),
                                      1)
-            : kNoLimit;
+            : kNoSizeLimit;
     // Sizes below one unit a multiprocessor fall into one class: the later, larger one decides.
     if (!rules.empty() &&
         (same_launch(rules.back(), rule) || rules.back().at_most == rule.at_most)) {
