@@ -4,6 +4,7 @@
 #include "src/driver/device.hpp"
 #include "src/service/body.hpp"
 #include "src/service/prewarm_jobs.hpp"
+#include "src/traits/kernel_identity.hpp"
 
 #include <quantjit/error.hpp>
 
@@ -13,7 +14,6 @@
 #include <functional>
 #include <map>
 #include <thread>
-#include <tuple>
 #include <utility>
 
 namespace quantjit {
@@ -44,8 +44,6 @@ struct Unit {
 
 enum class Outcome : std::uint8_t { kPending, kHit, kCompiled, kFailed };
 
-using UnitKey = std::tuple<std::uint64_t, MathMode, Arch>;
-
 /// Collects distinct pairs in order of appearance.
 class Units {
  public:
@@ -54,9 +52,8 @@ class Units {
   /// Throws: InvalidArgument for a descriptor that is not valid.
   Unit& add(const Descriptor& descriptor, const Arch& arch) {
     validate(descriptor.traits);
-    const MathMode math = resolve_math(descriptor, arch, preference_);
     const auto [place, inserted] =
-        places_.try_emplace({pack(descriptor.traits), math, arch}, units_.size());
+        places_.try_emplace(traits::identify(descriptor, arch, preference_), units_.size());
     if (inserted) {
       units_.push_back({descriptor, arch, {}});
     }
@@ -67,7 +64,7 @@ class Units {
 
  private:
   MathMode preference_;
-  std::map<UnitKey, std::size_t> places_;
+  std::map<traits::KernelIdentity, std::size_t> places_;
   std::vector<Unit> units_;
 };
 

@@ -2,14 +2,14 @@
 // Which kernels a service was asked for, and the file that tells others.
 #pragma once
 
+#include "src/traits/kernel_identity.hpp"
+
 #include <quantjit/arch.hpp>
 #include <quantjit/traits.hpp>
 
-#include <cstdint>
 #include <mutex>
 #include <set>
 #include <string>
-#include <tuple>
 
 namespace quantjit::service {
 
@@ -30,14 +30,12 @@ class Recorder {
   void note(const Traits& traits, MathMode math, const Arch& arch) noexcept;
 
  private:
-  using Pair = std::tuple<std::uint64_t, MathMode, Arch>;
-
   void append(const std::string& line);
   void close_file();
   void give_up(const char* what, int error);
 
   std::mutex mutex_;  // guards everything below; held while a record is written
-  std::set<Pair> noted_;
+  std::set<traits::KernelIdentity> noted_;
   std::string noted_lines_;  // what a file that is named later begins with
   std::string path_;
   int file_ = -1;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/cache_subject.hpp"
 
+#include "tools/cli/kernel_list.hpp"
+
 #include <quantjit/error.hpp>
 
 #include <fmt/format.h>
@@ -17,16 +19,12 @@ bool is_traits(const CacheOptions& options) {
   return options.subject.find(':') != std::string::npos || !options.archs.empty();
 }
 
-std::vector<Arch> parse_archs(const CacheOptions& options) {
+std::vector<Arch> required_archs(const CacheOptions& options) {
   if (options.archs.empty()) {
     throw InvalidArgument("--arch", "missing",
                           "a trait text needs it, since the target is part of the key");
   }
-  std::vector<Arch> archs;
-  for (const std::string& text : options.archs) {
-    archs.push_back(Arch::parse(text));
-  }
-  return archs;
+  return parse_archs(options.archs);
 }
 
 /// The key that begins like `prefix`; `prefix` itself if there is none.
@@ -51,7 +49,7 @@ std::string find_key(const Context& context, CacheAdmin& cache, const CacheOptio
   if (!is_traits(options)) {
     return complete_key(cache, options.subject);
   }
-  const std::vector<Arch> archs = parse_archs(options);
+  const std::vector<Arch> archs = required_archs(options);
   if (archs.size() > 1) {
     throw InvalidArgument("--arch", fmt::format("{} targets", archs.size()),
                           "one entry has one target");
@@ -67,14 +65,13 @@ std::string find_key(const Context& context, CacheAdmin& cache, const CacheOptio
 
 std::vector<std::string> find_keys(CacheAdmin& cache, const CacheOptions& options) {
   if (!options.manifest.empty()) {
-    return cache.keys_of(read_manifest(
-        options.manifest, options.archs.empty() ? std::vector<Arch>() : parse_archs(options)));
+    return cache.keys_of(read_manifest(options.manifest, parse_archs(options.archs)));
   }
   if (!is_traits(options)) {
     return {complete_key(cache, options.subject)};
   }
   std::vector<PrewarmItem> items;
-  for (const Arch& arch : parse_archs(options)) {
+  for (const Arch& arch : required_archs(options)) {
     items.push_back({parse_descriptor(options.subject), arch});
   }
   return cache.keys_of(items);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/commands.hpp"
 #include "tools/cli/image_report.hpp"
+#include "tools/cli/kernel_list.hpp"
 #include "tools/cli/prewarm_report.hpp"
 #include "tools/cli/prewarm_source.hpp"
 
@@ -10,14 +11,6 @@
 
 namespace quantjit::cli {
 namespace {
-
-std::vector<Arch> parse_archs(const std::vector<std::string>& texts) {
-  std::vector<Arch> archs;
-  for (const std::string& text : texts) {
-    archs.push_back(Arch::parse(text));
-  }
-  return archs;
-}
 
 Value::Array texts_value(const std::vector<std::string>& texts) {
   return array_of(texts, [](const std::string& text) -> Value { return text; });

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/io/manifest.hpp"
 #include "tools/cli/commands.hpp"
+#include "tools/cli/kernel_list.hpp"
 
 #include <fmt/format.h>
 
-#include <map>
 #include <set>
-#include <tuple>
 
 namespace quantjit::cli {
 namespace {
-
-using Identity = std::tuple<std::uint64_t, MathMode, Arch>;
 
 /// What a trace asks for beside what a manifest offers.
 struct Coverage {
@@ -21,55 +18,10 @@ struct Coverage {
   std::size_t torn = 0;             ///< records of the trace that were cut off
 };
 
-/// Two pairs are the same kernel if their modes resolve to the same one.
-Identity identity(const PrewarmItem& item, MathMode preference) {
-  return {pack(item.descriptor.traits), resolve_math(item.descriptor, item.arch, preference),
-          item.arch};
-}
-
-std::vector<Arch> parse_archs(const std::vector<std::string>& texts) {
-  std::vector<Arch> archs;
-  archs.reserve(texts.size());
-  for (const std::string& text : texts) {
-    archs.push_back(Arch::parse(text));
-  }
-  return archs;
-}
-
-/// Pairs by identity; the first of each in order of appearance.
-class Pairs {
- public:
-  explicit Pairs(MathMode preference) : preference_(preference) {}
-
-  void add(const PrewarmItem& item) {
-    if (known_.insert(identity(item, preference_)).second) {
-      items_.push_back(item);
-    }
-  }
-
-  [[nodiscard]] const std::vector<PrewarmItem>& items() const { return items_; }
-
-  /// Those that `other` does not have.
-  [[nodiscard]] std::vector<PrewarmItem> without(const Pairs& other) const {
-    std::vector<PrewarmItem> rest;
-    for (const PrewarmItem& item : items_) {
-      if (!other.known_.contains(identity(item, preference_))) {
-        rest.push_back(item);
-      }
-    }
-    return rest;
-  }
-
- private:
-  MathMode preference_;
-  std::set<Identity> known_;
-  std::vector<PrewarmItem> items_;
-};
-
 Coverage measure(const CoverageOptions& options, MathMode preference) {
   std::vector<Arch> archs = parse_archs(options.archs);
   Coverage coverage;
-  Pairs requested(preference);
+  KernelList requested(preference);
   std::set<Arch> recorded;
   for (const std::string& path : options.traces) {
     const io::Trace trace = io::read_trace_file(path);
@@ -87,7 +39,7 @@ Coverage measure(const CoverageOptions& options, MathMode preference) {
   if (archs.empty()) {  // of an item without any: whatever the trace may need
     archs.assign(recorded.begin(), recorded.end());
   }
-  Pairs offered(preference);
+  KernelList offered(preference);
   const io::Manifest manifest = io::read_manifest_file(options.manifest);
   for (const io::ManifestItem& item : manifest.items) {
     for (const Arch& arch : item.archs.empty() ? archs : item.archs) {

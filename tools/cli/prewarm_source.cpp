@@ -3,12 +3,11 @@
 
 #include "src/base/file.hpp"
 #include "tools/cli/context.hpp"
+#include "tools/cli/kernel_list.hpp"
 
 #include <algorithm>
 #include <filesystem>
 #include <optional>
-#include <set>
-#include <tuple>
 #include <utility>
 
 namespace quantjit::cli {
@@ -16,15 +15,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<Arch> parse_archs(const std::vector<std::string>& texts) {
-  std::vector<Arch> archs;
-  for (const std::string& text : texts) {
-    const Arch arch = Arch::parse(text);
-    if (std::find(archs.begin(), archs.end(), arch) == archs.end()) {
-      archs.push_back(arch);
+/// Each target once, in order of appearance.
+std::vector<Arch> distinct_archs(const std::vector<std::string>& texts) {
+  std::vector<Arch> distinct;
+  for (const Arch& arch : parse_archs(texts)) {
+    if (std::find(distinct.begin(), distinct.end(), arch) == distinct.end()) {
+      distinct.push_back(arch);
     }
   }
-  return archs;
+  return distinct;
 }
 
 /// The quantization file that belongs to a config: `hf_quant_config.json` beside it, or for a
@@ -88,22 +87,18 @@ std::vector<DerivedModel> derive_models(const ModelOptions& options,
   return derived;
 }
 
-std::vector<PrewarmItem> without_doubles(const std::vector<PrewarmItem>& items, MathMode math) {
-  std::set<std::tuple<std::uint64_t, MathMode, Arch>> seen;
-  std::vector<PrewarmItem> distinct;
+std::vector<PrewarmItem> distinct_items(const std::vector<PrewarmItem>& items, MathMode math) {
+  KernelList distinct(math);
   for (const PrewarmItem& item : items) {
-    const MathMode resolved = resolve_math(item.descriptor, item.arch, math);
-    if (seen.emplace(pack(item.descriptor.traits), resolved, item.arch).second) {
-      distinct.push_back(item);
-    }
+    distinct.add(item);
   }
-  return distinct;
+  return distinct.items();
 }
 
 }  // namespace
 
 PrewarmSource gather(const PrewarmOptions& options, MathMode math) {
-  const std::vector<Arch> archs = parse_archs(options.archs);
+  const std::vector<Arch> archs = distinct_archs(options.archs);
   PrewarmSource source;
   if (!options.manifest.empty()) {
     source.items = read_manifest(options.manifest, archs);
@@ -128,7 +123,7 @@ PrewarmSource gather(const PrewarmOptions& options, MathMode math) {
       }
     }
   }
-  source.items = without_doubles(source.items, math);
+  source.items = distinct_items(source.items, math);
   return source;
 }
 
