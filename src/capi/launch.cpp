@@ -16,31 +16,40 @@ using namespace quantjit::capi;
 
 namespace {
 
-void launch(const qj_kernel& kernel, const qj_operands& operands, void* stream) {
-  if (std::holds_alternative<CustomTraits>(kernel.kernel.traits())) {
-    throw InvalidArgument("kernel", std::string(op_name(kernel.kernel.traits())),
-                          "a registered operation is launched with qj_launch_raw()");
-  }
+void group_quant(const qj_kernel& kernel, const qj_operands& operands, void* stream) {
   const Place place = place_of(kernel);
-  const TensorView input = view_of(operands.input, "input", place);
-  const TensorView output_q = view_of(operands.output_q, "output_q", place);
-  const TensorView output_s = view_of(operands.output_s, "output_s", place);
-  const TensorView masked_m = view_if_given(operands.masked_m, "masked_m", place);
-  if (std::holds_alternative<PerTokenGroupQuant>(kernel.kernel.traits())) {
-    per_token_group_quant(kernel.kernel,
-                          {.input = input,
-                           .output_q = output_q,
-                           .output_s = output_s,
-                           .masked_m = masked_m,
-                           .expected_m = operands.expected_m},
-                          static_cast<Stream>(stream));
-    return;
-  }
+  per_token_group_quant(kernel.kernel,
+                        {.input = view_of(operands.input, "input", place),
+                         .output_q = view_of(operands.output_q, "output_q", place),
+                         .output_s = view_of(operands.output_s, "output_s", place),
+                         .masked_m = view_if_given(operands.masked_m, "masked_m", place),
+                         .expected_m = operands.expected_m},
+                        static_cast<Stream>(stream));
+}
+
+void token_quant(const qj_kernel& kernel, const qj_operands& operands, void* stream) {
+  const Place place = place_of(kernel);
+  const TokenQuantArgs arguments{.input = view_of(operands.input, "input", place),
+                                 .output_q = view_of(operands.output_q, "output_q", place),
+                                 .output_s = view_of(operands.output_s, "output_s", place)};
   if (operands.masked_m != nullptr) {
+    static_cast<void>(view_of(operands.masked_m, "masked_m", place));  // its own error comes first
     throw InvalidArgument("masked_m", "given", "per_token_quant takes no masked_m");
   }
-  per_token_quant(kernel.kernel, {.input = input, .output_q = output_q, .output_s = output_s},
-                  static_cast<Stream>(stream));
+  per_token_quant(kernel.kernel, arguments, static_cast<Stream>(stream));
+}
+
+void launch(const qj_kernel& kernel, const qj_operands& operands, void* stream) {
+  const Traits& traits = kernel.kernel.traits();
+  if (std::holds_alternative<CustomTraits>(traits)) {
+    throw InvalidArgument("kernel", std::string(op_name(traits)),
+                          "a registered operation is launched with qj_launch_raw()");
+  }
+  if (std::holds_alternative<PerTokenGroupQuant>(traits)) {
+    group_quant(kernel, operands, stream);
+  } else {
+    token_quant(kernel, operands, stream);
+  }
 }
 
 /// The device to ask a kernel for, before anything is compiled for tensors that cannot be used.
@@ -72,14 +81,14 @@ qj_status qj_per_token_group_quant(const qj_kernel* kernel, const qj_dltensor* i
                                    const qj_dltensor* masked_m, int64_t expected_m, void* stream) {
   return guard([&] {
     require(kernel, "kernel");
-    const Place place = place_of(*kernel);
-    per_token_group_quant(kernel->kernel,
-                          {.input = view_of(input, "input", place),
-                           .output_q = view_of(output_q, "output_q", place),
-                           .output_s = view_of(output_s, "output_s", place),
-                           .masked_m = view_if_given(masked_m, "masked_m", place),
-                           .expected_m = expected_m},
-                          static_cast<Stream>(stream));
+    group_quant(*kernel,
+                {.struct_size = sizeof(qj_operands),
+                 .input = input,
+                 .output_q = output_q,
+                 .output_s = output_s,
+                 .masked_m = masked_m,
+                 .expected_m = expected_m},
+                stream);
   });
 }
 
@@ -88,12 +97,14 @@ qj_status qj_per_token_quant(const qj_kernel* kernel, const qj_dltensor* input,
                              void* stream) {
   return guard([&] {
     require(kernel, "kernel");
-    const Place place = place_of(*kernel);
-    per_token_quant(kernel->kernel,
-                    {.input = view_of(input, "input", place),
-                     .output_q = view_of(output_q, "output_q", place),
-                     .output_s = view_of(output_s, "output_s", place)},
-                    static_cast<Stream>(stream));
+    token_quant(*kernel,
+                {.struct_size = sizeof(qj_operands),
+                 .input = input,
+                 .output_q = output_q,
+                 .output_s = output_s,
+                 .masked_m = nullptr,
+                 .expected_m = 0},
+                stream);
   });
 }
 
