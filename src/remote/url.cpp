@@ -198,9 +198,6 @@ void parse_credentials(TierSpec& spec, std::string_view text) {
   const std::string_view user = take_until(text, ':', has_password);
   spec.user = percent_decode(user, "user");
   spec.password = percent_decode(text, "password");
-  if (spec.user.find(':') != std::string::npos) {
-    throw malformed("user", "it must hold no colon");
-  }
 }
 
 /// A path as it stands in a URL, without slashes at its end.
@@ -245,7 +242,10 @@ void parse_path(TierSpec& spec, unsigned kinds, std::string_view text) {
 }
 
 /// What concerns more than one part of a tier.
-void check_authentication(const TierSpec& spec) {
+void check_authentication(const TierSpec& spec, unsigned kinds) {
+  if ((kinds & kRedisKind) == 0 && spec.user.find(':') != std::string::npos) {
+    throw malformed("user", "HTTP has none with a colon");
+  }
   const bool has_password = !spec.password.empty() || !spec.password_file.empty();
   if (!spec.password.empty() && !spec.password_file.empty()) {
     throw malformed("password_file", "the URL must hold no password beside it", "doubled");
@@ -322,7 +322,7 @@ TierSpec parse_tier(std::string_view text) {
   if (has_options) {
     parse_options(spec, row.kinds, text);
   }
-  check_authentication(spec);
+  check_authentication(spec, row.kinds);
   return spec;
 }
 
