@@ -12,7 +12,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -103,14 +102,14 @@ struct PerTokenQuant {
 
 struct CustomOperation;  ///< a registered source; defined inside the library
 
-/// Descriptor of an operation that a program registered, see quantjit/source.hpp. It keeps the
-/// source that it was parsed with.
+/// Descriptor of an operation that a program registered, see quantjit/source.hpp. It names the
+/// source that it was parsed with, which stays until the process ends.
 struct CustomTraits {
   static constexpr std::size_t kMaxKeys = 16;  ///< most keys
 
-  std::shared_ptr<const CustomOperation> operation;  ///< whose descriptor it is
-  std::array<std::uint8_t, kMaxKeys> values{};       ///< of each key, an index of its values
-  bool pdl = true;                                   ///< programmatic dependent launch
+  const CustomOperation* operation = nullptr;   ///< whose descriptor it is
+  std::array<std::uint8_t, kMaxKeys> values{};  ///< of each key, an index of its values
+  bool pdl = true;                              ///< programmatic dependent launch
 
   friend bool operator==(const CustomTraits&, const CustomTraits&) = default;
 };

@@ -8,7 +8,7 @@
 #include <quantjit/quantjit.h>
 
 #include <algorithm>
-#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -103,13 +103,11 @@ void* address_of(const qj_dltensor& tensor, const char* name) {
   if (tensor.data == nullptr) {
     return nullptr;
   }
-  std::uintptr_t address = 0;
-  if (__builtin_add_overflow(reinterpret_cast<std::uintptr_t>(tensor.data), tensor.byte_offset,
-                             &address)) {
+  if (tensor.byte_offset > UINTPTR_MAX - reinterpret_cast<std::uintptr_t>(tensor.data)) {
     refuse(name, "byte_offset", std::to_string(tensor.byte_offset),
            "it leads beyond the end of the address space");
   }
-  return reinterpret_cast<void*>(address);
+  return static_cast<std::byte*>(tensor.data) + tensor.byte_offset;
 }
 
 /// Bytes from the first element to the end of the last; 0 for tensors without elements and for

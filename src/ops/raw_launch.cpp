@@ -13,7 +13,7 @@ namespace quantjit {
 namespace {
 
 /// What a launch may ask for without having been registered with more.
-constexpr std::size_t kFreeSharedBytes = 48 * 1024;
+constexpr std::size_t kFreeSharedBytes = std::size_t{48} << 10U;
 
 [[noreturn, gnu::cold, gnu::noinline]] void refuse(const char* what, std::size_t value,
                                                    const std::string& rule) {

@@ -120,7 +120,7 @@ struct KernelService::Body {
   /// Adds an operation of the program, or replaces it. Throws: InvalidArgument.
   void add_operation(Source source);
   /// The registered operation of a name; null if there is none.
-  std::shared_ptr<const CustomOperation> find_operation(std::string_view name);
+  const CustomOperation* find_operation(std::string_view name);
 
   /// The current snapshot of the kernel sources. Throws: InvalidArgument.
   std::shared_ptr<const service::KernelSources> sources();
@@ -176,7 +176,7 @@ struct KernelService::Body {
  private:
   /// Reads the files of registered operations again. Throws: InvalidArgument for one that is gone.
   void reload_operations();
-  void replace_operation(std::shared_ptr<const CustomOperation> operation);
+  void replace_operation(const CustomOperation& operation);
   service::Fetched fetch_cold(const service::Request& request, service::ImagePointer stored);
   /// Path of the entry; empty if none could be written.
   std::string publish(const service::Request& request, const detail::ImageState& image);
@@ -191,7 +191,7 @@ struct KernelService::Body {
   [[noreturn]] void throw_sealed_miss(const service::Request& request);
 
   std::shared_mutex operations_mutex_;  // guards operations_
-  std::map<std::string, std::shared_ptr<const CustomOperation>, std::less<>> operations_;
+  std::map<std::string, const CustomOperation*, std::less<>> operations_;
   std::mutex sources_mutex_;  // guards sources_
   std::shared_ptr<const service::KernelSources> sources_;
   std::atomic<const driver::DriverApi*> driver_{nullptr};

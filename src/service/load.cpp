@@ -148,7 +148,7 @@ std::shared_ptr<const driver::Library> KernelService::Body::library_of(
 namespace {
 
 /// What a launch may ask for of dynamic shared memory without being allowed more.
-constexpr std::size_t kFreeSharedBytes = 48 * 1024;
+constexpr std::size_t kFreeSharedBytes = std::size_t{48} << 10U;
 
 std::size_t parameter_bytes_of(const Traits& traits) {
   if (const auto* const custom = std::get_if<CustomTraits>(&traits)) {

@@ -16,9 +16,8 @@ void KernelService::register_source(Source source) {
 Descriptor KernelService::parse(std::string_view text) const {
   const std::size_t colon = text.find(':');
   if (auto operation = body_->find_operation(text.substr(0, colon))) {
-    return traits::parse_custom(std::move(operation), colon == std::string_view::npos
-                                                          ? std::string_view{}
-                                                          : text.substr(colon + 1));
+    return traits::parse_custom(
+        *operation, colon == std::string_view::npos ? std::string_view{} : text.substr(colon + 1));
   }
   return parse_descriptor(text);
 }
@@ -26,28 +25,22 @@ Descriptor KernelService::parse(std::string_view text) const {
 void KernelService::Body::add_operation(Source source) {
   // A file of the library's sources that is hidden would be another kernel than its name says.
   static_cast<void>(sources()->with({{source.path, {}}}));
-  auto operation = traits::make_operation(std::move(source));
-  if (const auto known = find_operation(operation->source.op);
-      known != nullptr && known->source == operation->source) {
-    return;  // what is loaded already stays right
-  }
-  replace_operation(std::move(operation));
+  replace_operation(traits::make_operation(std::move(source)));
 }
 
-std::shared_ptr<const CustomOperation> KernelService::Body::find_operation(std::string_view name) {
+const CustomOperation* KernelService::Body::find_operation(std::string_view name) {
   const std::shared_lock lock(operations_mutex_);
   const auto found = operations_.find(name);
   return found == operations_.end() ? nullptr : found->second;
 }
 
-void KernelService::Body::replace_operation(std::shared_ptr<const CustomOperation> operation) {
-  std::shared_ptr<const CustomOperation> old;
+void KernelService::Body::replace_operation(const CustomOperation& operation) {
+  const CustomOperation* old = nullptr;
   {
     const std::unique_lock lock(operations_mutex_);
-    auto& place = operations_[operation->source.op];
-    old = std::exchange(place, std::move(operation));
+    old = std::exchange(operations_[operation.source.op], &operation);
   }
-  if (old == nullptr) {
+  if (old == nullptr || old == &operation) {
     return;
   }
   const auto is_of_old = [&old](const service::LoadedKey&, const Kernel& kernel) {
@@ -58,14 +51,14 @@ void KernelService::Body::replace_operation(std::shared_ptr<const CustomOperatio
 }
 
 void KernelService::Body::reload_operations() {
-  std::vector<std::shared_ptr<const CustomOperation>> known;
+  std::vector<const CustomOperation*> known;
   {
     const std::shared_lock lock(operations_mutex_);
     for (const auto& [name, operation] : operations_) {
       known.push_back(operation);
     }
   }
-  for (const auto& operation : known) {
+  for (const CustomOperation* const operation : known) {
     if (!operation->source.file.empty()) {
       Source source = operation->source;
       source.text.clear();

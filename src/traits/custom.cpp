@@ -7,10 +7,13 @@
 #include <quantjit/error.hpp>
 
 #include <algorithm>
-#include <utility>
+#include <type_traits>
 
 namespace quantjit::traits {
 namespace {
+
+// Descriptors are copied on every launch.
+static_assert(std::is_trivially_copyable_v<Traits>);
 
 std::string text_of(bool value) {
   return value ? "true" : "false";
@@ -41,9 +44,8 @@ std::string list_keys(const Source& source) {
 /// Reads the items of one descriptor text.
 class ItemReader {
  public:
-  explicit ItemReader(std::shared_ptr<const CustomOperation> operation)
-      : source_(operation->source) {
-    traits_.operation = std::move(operation);
+  explicit ItemReader(const CustomOperation& operation) : source_(operation.source) {
+    traits_.operation = &operation;
   }
 
   void read(std::string_view item) {
@@ -64,7 +66,7 @@ class ItemReader {
     set(index, value);
   }
 
-  Descriptor finish() { return {std::move(traits_), math_}; }
+  [[nodiscard]] Descriptor finish() const { return {traits_, math_}; }
 
  private:
   [[nodiscard]] std::size_t find_key(std::string_view name) const {
@@ -136,8 +138,8 @@ std::string argument_text(const CustomTraits& traits, const std::string& argumen
 
 }  // namespace
 
-Descriptor parse_custom(std::shared_ptr<const CustomOperation> operation, std::string_view items) {
-  ItemReader reader(std::move(operation));
+Descriptor parse_custom(const CustomOperation& operation, std::string_view items) {
+  ItemReader reader(operation);
   while (!items.empty()) {
     const std::size_t comma = items.find(',');
     reader.read(items.substr(0, comma));

@@ -8,7 +8,6 @@
 #include <quantjit/traits.hpp>
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 
@@ -30,12 +29,12 @@ inline constexpr std::size_t kMaxParameterBytes = 4096;
 inline constexpr unsigned kOperationBits = 27;
 inline constexpr std::uint64_t kMaxCombinations = (std::uint64_t{1} << 32U) - 1;
 
-/// Checks a source and reads its file, if it names one. Throws: InvalidArgument.
-[[nodiscard]] std::shared_ptr<const CustomOperation> make_operation(Source source);
+/// Checks a source and reads its file, if it names one. Equal sources are one operation, which
+/// stays until the process ends, as their code does. Throws: InvalidArgument. Thread safe.
+[[nodiscard]] const CustomOperation& make_operation(Source source);
 
 /// Reads the items behind "op:" of a descriptor text. Throws: InvalidArgument.
-[[nodiscard]] Descriptor parse_custom(std::shared_ptr<const CustomOperation> operation,
-                                      std::string_view items);
+[[nodiscard]] Descriptor parse_custom(const CustomOperation& operation, std::string_view items);
 
 /// Throws InvalidArgument unless the traits name an operation and a value of each of its keys.
 void validate_custom(const CustomTraits& traits);

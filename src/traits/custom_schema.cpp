@@ -9,8 +9,11 @@
 #include <quantjit/error.hpp>
 
 #include <algorithm>
-#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <set>
+#include <utility>
 
 namespace quantjit::traits {
 namespace {
@@ -209,19 +212,42 @@ void read_text(Source& source) {
   }
 }
 
+/// All that were ever made, by name. Never destroyed: descriptors point into it.
+struct Operations {
+  std::mutex mutex;  // guards what follows
+  std::multimap<std::string, std::unique_ptr<const CustomOperation>> by_name;
+  std::uint32_t last_id = 0;
+};
+
+Operations& all_operations() {
+  static auto* const instance = new Operations;
+  return *instance;
+}
+
 }  // namespace
 
-std::shared_ptr<const CustomOperation> make_operation(Source source) {
+const CustomOperation& make_operation(Source source) {
   check_names(source);
   check_keys(source);
   check_entries(source);
   read_text(source);
-  static std::atomic<std::uint32_t> next_id{1};
-  const std::uint32_t id = next_id.fetch_add(1, std::memory_order_relaxed);
-  if (id >> kOperationBits != 0) {
+  Operations& all = all_operations();
+  const std::lock_guard lock(all.mutex);
+  const auto [first, last] = all.by_name.equal_range(source.op);
+  for (auto known = first; known != last; ++known) {
+    if (known->second->source == source) {
+      return *known->second;
+    }
+  }
+  if ((all.last_id + 1) >> kOperationBits != 0) {
     refuse("op", source.op, "a process may register 2^27 sources");
   }
-  return std::make_shared<const CustomOperation>(CustomOperation{std::move(source), id});
+  auto operation =
+      std::make_unique<const CustomOperation>(CustomOperation{std::move(source), all.last_id + 1});
+  const CustomOperation& made = *operation;
+  all.by_name.emplace(made.source.op, std::move(operation));
+  ++all.last_id;
+  return made;
 }
 
 }  // namespace quantjit::traits

@@ -41,7 +41,7 @@ struct WrongSource {
 }  // namespace
 
 TEST_CASE("Custom operations: text and descriptor are one", "[traits]") {
-  const auto operation = traits::make_operation(good());
+  const CustomOperation& operation = traits::make_operation(good());
   const std::string defaults = "scale_rows:in=bf16,width=4,round=true,pdl=true";
   REQUIRE(to_text(traits::parse_custom(operation, "").traits) == defaults);
   const Descriptor other =
@@ -78,15 +78,18 @@ TEST_CASE("Custom operations: values become template arguments", "[traits]") {
 
 TEST_CASE("Custom operations: every descriptor packs into a number of its own", "[traits]") {
   std::set<std::uint64_t> packed;
-  const auto first = traits::make_operation(good());
-  const auto second = traits::make_operation(good());
-  for (const auto& operation : {first, second}) {
+  Source changed = good();
+  changed.text += "\n";
+  const CustomOperation* const first = &traits::make_operation(good());
+  const CustomOperation* const second = &traits::make_operation(changed);
+  REQUIRE(&traits::make_operation(good()) == first);
+  for (const CustomOperation* const operation : {first, second}) {
     for (const char* const width : {"4", "8", "1.5"}) {
       for (const char* const in : {"bf16", "f16"}) {
         for (const char* const pdl : {"true", "false"}) {
           const std::string items =
               "in=" + std::string(in) + ",width=" + width + ",pdl=" + std::string(pdl);
-          packed.insert(pack(traits::parse_custom(operation, items).traits));
+          packed.insert(pack(traits::parse_custom(*operation, items).traits));
         }
       }
     }
@@ -176,7 +179,7 @@ TEST_CASE("Custom operations: nothing but names, integers and booleans reaches t
     one.spoil(source);
     REQUIRE_THROWS_AS(traits::make_operation(source), InvalidArgument);
   }
-  REQUIRE(traits::make_operation(good()) != nullptr);
+  REQUIRE_NOTHROW(traits::make_operation(good()));
 }
 
 TEST_CASE("Custom operations: the key covers the source and what it includes", "[traits]") {
