@@ -78,6 +78,29 @@ LeaseAttempt LeaseDirectory::acquire(const EntryKey& key, LeaseWatch& watch) {
   return attempt;
 }
 
+std::size_t LeaseDirectory::release_dead() {
+  constexpr std::string_view kEnding = ".lease";
+  const std::string directory = root_.area_path("leases");
+  std::size_t released = 0;
+  for (const std::string& name : context_.files.list(directory).value) {
+    if (!name.ends_with(kEnding)) {
+      continue;
+    }
+    const std::optional<EntryKey> key =
+        EntryKey::parse(std::string_view(name).substr(0, name.size() - kEnding.size()));
+    const std::optional<LeaseRecord> record =
+        parse_lease(read_small_file(context_.files, directory + "/" + name, kMaxLeaseBytes).value);
+    LeaseWatch watch;
+    // Taken over, then given back at once: what guards against others that see the same does so
+    // here.
+    if (key && record && has_ended(record->owner, watch.self) &&
+        acquire(*key, watch).status == LeaseStatus::kAcquired) {
+      ++released;
+    }
+  }
+  return released;
+}
+
 /// Writes the candidate's file under a name of its own.
 IoError LeaseDirectory::prepare(Candidate& candidate) {
   FileSystem& files = context_.files;

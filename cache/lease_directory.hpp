@@ -9,6 +9,7 @@
 #include "cache/store.hpp"
 
 #include <chrono>
+#include <cstddef>
 #include <string>
 
 namespace quantjit::cache {
@@ -39,6 +40,9 @@ class LeaseDirectory {
   /// One try. `watch` must be the same over the tries of one wait. As long as a holder is alive, a
   /// try only reads.
   LeaseAttempt acquire(const EntryKey& key, LeaseWatch& watch);
+
+  /// Gives back the leases of processes that have certainly ended. Returns how many.
+  std::size_t release_dead();
 
  private:
   struct Candidate;

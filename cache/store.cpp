@@ -95,6 +95,11 @@ LeaseAttempt CubinStore::acquire_lease(const EntryKey& key) {
   return LeaseDirectory(core_->context, *root).acquire(key, watch);
 }
 
+std::size_t CubinStore::release_dead_leases() {
+  Root* root = core_->write_root();
+  return root != nullptr ? LeaseDirectory(core_->context, *root).release_dead() : 0;
+}
+
 Turn CubinStore::wait_for_entry_or_lease(const EntryKey& key, std::string_view key_text) {
   Context& context = core_->context;
   const LeaseTimings& timings = context.options.lease;

@@ -16,6 +16,7 @@
 #include "cache/options.hpp"
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -162,6 +163,9 @@ class CubinStore {
   /// One try to get the lease of a key, taking over from a holder that is dead or silent as far as
   /// this one look can tell.
   [[nodiscard]] LeaseAttempt acquire_lease(const EntryKey& key);
+  /// Gives back the leases of processes of this machine that have ended, so that nobody has to
+  /// find out. Returns how many.
+  std::size_t release_dead_leases();
   /// Waits until the entry is there or this caller holds the lease, at most `lease.limit`.
   /// Looks the entry up again after the lease is gained, so a caller that got kLease is the one.
   [[nodiscard]] Turn wait_for_entry_or_lease(const EntryKey& key, std::string_view key_text);

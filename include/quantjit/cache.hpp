@@ -124,6 +124,10 @@ class QUANTJIT_API CacheAdmin {
   bool pin(std::string_view key);
   /// False if the key was not pinned. Throws: InvalidArgument for a text that is no key.
   bool unpin(std::string_view key);
+  /// Gives back what processes of this machine held when they ended without doing so: the right
+  /// to compile a kernel for all. Others would take it over as well, on another machine after some
+  /// seconds. Returns how many.
+  std::size_t release_dead_leases();
   /// Keys that are pinned, sorted.
   [[nodiscard]] std::vector<std::string> pins();
 

@@ -172,6 +172,10 @@ bool CacheAdmin::unpin(std::string_view key) {
   return service_->body().store.unpin(parse_key(key));
 }
 
+std::size_t CacheAdmin::release_dead_leases() {
+  return service_->body().store.release_dead_leases();
+}
+
 std::vector<std::string> CacheAdmin::pins() {
   std::vector<std::string> keys;
   for (const cache::EntryKey& key : service_->body().store.pins()) {

@@ -161,6 +161,7 @@ class Crashes(PrewarmTest):
             self.assertIn("in=f16,out=e4m3,group=64", failure["traits"])
             self.assertIn("signal 6 (SIGABRT)", failure["error"])
             self.assertEqual(len(self.entries()), 9)
+            self.assertEqual(self.litter(), [])
         self.assertEqual(self.counts(self.prewarm(*texts, "--arch", "sm_90a")), (10, 9, 1, 0))
         self.assertEqual(self.litter(), [])
 

@@ -296,6 +296,32 @@ TEST_CASE("Lease: a killed process is taken over at once", "[cache]") {
   CHECK(holder.wait() == 128 + SIGKILL);
 }
 
+TEST_CASE("Lease: what killed processes held is given back, and nothing else", "[cache]") {
+  const TemporaryDirectory directory;
+  CaughtWarnings warnings;
+  CubinStore store(options_for({directory / "root"}, warnings));
+  CHECK(store.release_dead_leases() == 0);  // there is no root yet
+  const LeaseAttempt own = store.acquire_lease(make_entry(1).key);
+  REQUIRE(own.status == LeaseStatus::kAcquired);
+  ChildProcess living({"hold", directory / "root", "2"});
+  REQUIRE(living.read_line() == "held");
+  ChildProcess killed({"hold", directory / "root", "3"});
+  REQUIRE(killed.read_line() == "held");
+  CHECK(store.release_dead_leases() == 0);
+  killed.signal(SIGKILL);
+  CHECK(killed.wait() == 128 + SIGKILL);
+
+  CHECK(store.release_dead_leases() == 1);
+  CHECK(store.release_dead_leases() == 0);
+  CHECK(store.acquire_lease(make_entry(1).key).status == LeaseStatus::kHeld);
+  CHECK(store.acquire_lease(make_entry(2).key).status == LeaseStatus::kHeld);
+  const LeaseAttempt next = store.acquire_lease(make_entry(3).key);
+  CHECK(next.status == LeaseStatus::kAcquired);
+  CHECK(counter(store, Counter::kLeaseTakenOver) == 1);  // not by this one
+  living.release();
+  CHECK(living.wait() == 0);
+}
+
 TEST_CASE("Lease: a stopped process is taken over, and does no harm when it goes on", "[cache]") {
   const TemporaryDirectory directory;
   CaughtWarnings warnings;

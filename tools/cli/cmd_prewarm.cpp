@@ -32,7 +32,8 @@ PrewarmReport compile(Context& context, const PrewarmOptions& options,
   PrewarmMeter meter(context.console);
   const auto show = [&meter](const PrewarmProgress& progress) { meter.show(progress); };
   if (options.isolate) {
-    return prewarm_isolated(items, worker_count(options.jobs), show, Interrupt::raised());
+    return prewarm_isolated(items, service_options, worker_count(options.jobs), show,
+                            Interrupt::raised());
   }
   KernelService service(service_options);
   quantjit::PrewarmOptions how;

@@ -6,6 +6,8 @@
 #include "tools/cli/prewarm_worker.hpp"
 #include "tools/cli/worker_process.hpp"
 
+#include <quantjit/cache.hpp>
+
 #include <algorithm>
 #include <optional>
 #include <poll.h>
@@ -25,9 +27,13 @@ struct Worker {
 
 class Pool {
  public:
-  Pool(const std::vector<PrewarmItem>& items,
+  Pool(const std::vector<PrewarmItem>& items, const ServiceOptions& options,
        const std::function<void(const PrewarmProgress&)>& progress, const std::atomic<bool>& cancel)
-      : items_(items), progress_(progress), cancel_(cancel), failures_(items.size()) {
+      : items_(items),
+        options_(options),
+        progress_(progress),
+        cancel_(cancel),
+        failures_(items.size()) {
     report_.requested = items.size();
   }
 
@@ -143,6 +149,7 @@ class Pool {
     }
     workers_.swap(others);
     if (item) {
+      CacheAdmin(options_).release_dead_leases();
       fail(*item, "the process that compiled it " + end, {});
       tell();
     }
@@ -160,6 +167,7 @@ class Pool {
   }
 
   const std::vector<PrewarmItem>& items_;
+  const ServiceOptions& options_;
   const std::function<void(const PrewarmProgress&)>& progress_;
   const std::atomic<bool>& cancel_;
   std::vector<Worker> workers_;
@@ -173,10 +181,11 @@ class Pool {
 
 }  // namespace
 
-PrewarmReport prewarm_isolated(const std::vector<PrewarmItem>& items, int jobs,
+PrewarmReport prewarm_isolated(const std::vector<PrewarmItem>& items, const ServiceOptions& options,
+                               int jobs,
                                const std::function<void(const PrewarmProgress&)>& progress,
                                const std::atomic<bool>& cancel) {
-  return Pool(items, progress, cancel)
+  return Pool(items, options, progress, cancel)
       .run(std::clamp(jobs, 1, static_cast<int>(std::max<std::size_t>(1, items.size()))));
 }
 

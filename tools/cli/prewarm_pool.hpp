@@ -3,6 +3,7 @@
 #pragma once
 
 #include <quantjit/prewarm.hpp>
+#include <quantjit/service.hpp>
 
 #include <atomic>
 #include <functional>
@@ -12,11 +13,12 @@ namespace quantjit::cli {
 
 /// Compiles each of `items`, which are distinct, in one of `jobs` processes of this program. A
 /// process that ends while it works fails that item and is replaced.
+/// @param options of the workers, who read them from the environment
 /// @param progress called after each item and once before the first
 /// @param cancel once true, what is under way is finished and nothing else begun
 /// Throws: CommandFailure if workers cannot be started.
 [[nodiscard]] PrewarmReport prewarm_isolated(
-    const std::vector<PrewarmItem>& items, int jobs,
+    const std::vector<PrewarmItem>& items, const ServiceOptions& options, int jobs,
     const std::function<void(const PrewarmProgress&)>& progress, const std::atomic<bool>& cancel);
 
 }  // namespace quantjit::cli
