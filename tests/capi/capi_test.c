@@ -45,6 +45,14 @@ qj_service* open_simulated(void) {
   return service;
 }
 
+qj_prewarm_options one_kernel(const qj_text* traits, const qj_text* arch) {
+  return (qj_prewarm_options){.struct_size = sizeof(qj_prewarm_options),
+                              .traits = traits,
+                              .num_traits = 1,
+                              .archs = arch,
+                              .num_archs = 1};
+}
+
 int main(int argc, char** argv) {
   const test_case* const tables[] = {kBasicTests,   kServiceTests, kTensorTests, kLaunchTests,
                                      kPrewarmTests, kSourceTests,  kThreadTests};

@@ -34,6 +34,9 @@ qj_text text_of(const char* string);
 /// on disk.
 qj_service* open_simulated(void);
 
+/// What prewarms one kernel. The texts must outlive it.
+qj_prewarm_options one_kernel(const qj_text* traits, const qj_text* arch);
+
 /// Poisoned memory of a tensor with a guard behind it, and the tensor. Not to be copied: the view
 /// points into it.
 typedef struct tensor {

@@ -104,11 +104,7 @@ static void incomplete(void) {
   CHECK_OK(qj_seal(service));
   const qj_text traits = text_of("per_token_quant:in=bf16");
   const qj_text arch = text_of("sm_90a");
-  const qj_prewarm_options options = {.struct_size = sizeof(options),
-                                      .traits = &traits,
-                                      .num_traits = 1,
-                                      .archs = &arch,
-                                      .num_archs = 1};
+  const qj_prewarm_options options = one_kernel(&traits, &arch);
   char* json = NULL;
   CHECK_STATUS(qj_prewarm(service, &options, &json, NULL), QJ_INCOMPLETE);
   CHECK_CONTAINS(json, "\"failed\":[{\"traits\":\"per_token_quant:in=bf16");
@@ -147,11 +143,7 @@ static void wrong_lists(void) {
   qj_service* const service = open_simulated();
   const qj_text traits = text_of("per_token_quant:in=bf16");
   const qj_text arch = text_of("sm_90a");
-  const qj_prewarm_options good = {.struct_size = sizeof(good),
-                                   .traits = &traits,
-                                   .num_traits = 1,
-                                   .archs = &arch,
-                                   .num_archs = 1};
+  const qj_prewarm_options good = one_kernel(&traits, &arch);
   char* json = NULL;
   qj_prewarm_options options = good;
   options.num_archs = 0;

@@ -62,14 +62,20 @@ static void make(parts* it) {
   it->source.parameter_bytes = sizeof(fill_params);
 }
 
+/// A service on the simulated devices that knows the source.
+static qj_service* open_with_source(parts* it) {
+  qj_service* const service = open_simulated();
+  make(it);
+  CHECK_OK(qj_register_source(service, &it->source));
+  return service;
+}
+
 static void own_kernel(void) {
   enum { kCount = 100 };
 
-  qj_service* const service = open_simulated();
-  make_current(0);
   parts it;
-  make(&it);
-  CHECK_OK(qj_register_source(service, &it.source));
+  qj_service* const service = open_with_source(&it);
+  make_current(0);
   qj_kernel* kernel = NULL;
   CHECK_OK(qj_kernel_get(service, QJ_TEXT("fill:scale=twice"), 0, NULL, &kernel));
   char* json = NULL;
@@ -95,17 +101,11 @@ static void own_kernel(void) {
 }
 
 static void own_kernel_ahead(void) {
-  qj_service* const service = open_simulated();
   parts it;
-  make(&it);
-  CHECK_OK(qj_register_source(service, &it.source));
+  qj_service* const service = open_with_source(&it);
   const qj_text traits = text_of("fill:scale=once");
   const qj_text arch = text_of("sm_90a");
-  const qj_prewarm_options options = {.struct_size = sizeof(options),
-                                      .traits = &traits,
-                                      .num_traits = 1,
-                                      .archs = &arch,
-                                      .num_archs = 1};
+  const qj_prewarm_options options = one_kernel(&traits, &arch);
   char* json = NULL;
   CHECK_OK(qj_prewarm(service, &options, &json, NULL));
   CHECK_CONTAINS(json, "\"compiled\":1");
@@ -155,11 +155,9 @@ static void wrong_sources(void) {
 }
 
 static void wrong_raw_launches(void) {
-  qj_service* const service = open_simulated();
-  make_current(0);
   parts it;
-  make(&it);
-  CHECK_OK(qj_register_source(service, &it.source));
+  qj_service* const service = open_with_source(&it);
+  make_current(0);
   qj_kernel* kernel = NULL;
   CHECK_OK(qj_kernel_get(service, QJ_TEXT("fill"), 0, NULL, &kernel));
   const fill_params parameters = {NULL, 0, 0};
