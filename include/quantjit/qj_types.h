@@ -230,6 +230,27 @@ typedef struct qj_operands {
   int64_t expected_m;           ///< schedule=masked: hint, 0 or less = unknown
 } qj_operands;
 
+/// How the objects of another language are read as tensors, for qj_launch_objects().
+typedef struct qj_object_reader {
+  size_t struct_size;  ///< bytes of this struct, set by the caller
+  /// Fills a tensor with what an object is. The tensor owns nothing and is used until the launch
+  /// returns. 0, or another value for an object that is no tensor. DLPack's
+  /// DLPackDLTensorFromPyObjectNoSync has this type.
+  int (*read)(void* object, qj_dltensor* tensor);
+  void* (*leave)(void);        ///< called between reading and launching, to give up a lock; or null
+  void (*enter)(void* state);  ///< called after the launch with what `leave` gave; null with it
+} qj_object_reader;
+
+/// The arguments of a launch as objects.
+typedef struct qj_object_operands {
+  size_t struct_size;  ///< bytes of this struct, set by the caller
+  void* input;         ///< objects, as the tensors of qj_operands
+  void* output_q;      ///< written: codes
+  void* output_s;      ///< written: scales
+  void* masked_m;      ///< schedule=masked: live rows an expert; else null
+  int64_t expected_m;  ///< schedule=masked: hint, 0 or less = unknown
+} qj_object_operands;
+
 /// What the bits of the CPU reference depend on beside the traits.
 typedef struct qj_reference_target {
   size_t struct_size;  ///< bytes of this struct, set by the caller

@@ -171,6 +171,11 @@ QJ_API qj_status qj_kernel_launch(const qj_kernel* kernel, const qj_operands* op
 /// stream), then qj_kernel_launch().
 QJ_API qj_status qj_launch(qj_service* service, const char* traits, size_t traits_size,
                            const qj_operands* operands, void* stream);
+/// qj_kernel_launch() on objects of another language: reads them, gives up the lock that reading
+/// needs (`leave`), launches and takes it again (`enter`), in one call. What `read` refuses is
+/// QJ_INVALID_ARGUMENT, and nothing is launched; `leave` and `enter` are then not called.
+QJ_API qj_status qj_launch_objects(const qj_kernel* kernel, const qj_object_reader* reader,
+                                   const qj_object_operands* operands, void* stream);
 /// The outputs that belong to an input, as the originals allocate them: column scales have token
 /// stride 1 and a group stride of ceil(tokens / 4) * 4. The input's memory and device are not
 /// looked at. `struct_size` of both specs must be set; either may be null.

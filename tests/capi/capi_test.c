@@ -54,8 +54,8 @@ qj_prewarm_options one_kernel(const qj_text* traits, const qj_text* arch) {
 }
 
 int main(int argc, char** argv) {
-  const test_case* const tables[] = {kBasicTests,   kServiceTests, kTensorTests, kLaunchTests,
-                                     kPrewarmTests, kSourceTests,  kThreadTests};
+  const test_case* const tables[] = {kBasicTests,  kServiceTests, kTensorTests, kLaunchTests,
+                                     kObjectTests, kPrewarmTests, kSourceTests, kThreadTests};
   const int only_count = argc > 2 && strcmp(argv[1], "--count") == 0;
   int ran = 0;
   for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); ++i) {

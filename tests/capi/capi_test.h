@@ -75,6 +75,7 @@ extern const test_case kBasicTests[];
 extern const test_case kServiceTests[];
 extern const test_case kTensorTests[];
 extern const test_case kLaunchTests[];
+extern const test_case kObjectTests[];
 extern const test_case kPrewarmTests[];
 extern const test_case kSourceTests[];
 extern const test_case kThreadTests[];

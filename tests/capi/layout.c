@@ -45,6 +45,12 @@ SAME_MEMBER(qj_dlmanaged_versioned, DLManagedTensorVersioned, dl_tensor);
 // A managed tensor without a version begins with its tensor, so a pointer to it will do.
 _Static_assert(offsetof(DLManagedTensor, dl_tensor) == 0, "DLManagedTensor begins with the tensor");
 
+#if DLPACK_MINOR_VERSION >= 3
+// What qj_object_reader takes from a producer's DLPackExchangeAPI, and where Python finds it.
+_Static_assert(offsetof(DLPackExchangeAPI, dltensor_from_py_object_no_sync) == 5 * sizeof(void*),
+               "DLPackExchangeAPI");
+#endif
+
 SAME_VALUE(QJ_DEVICE_CPU, kDLCPU);
 SAME_VALUE(QJ_DEVICE_CUDA, kDLCUDA);
 SAME_VALUE(QJ_DEVICE_CUDA_HOST, kDLCUDAHost);

@@ -178,6 +178,15 @@ def compile_for_graphs(service):
 
 def cold_capture(service):
     """A kernel that is not loaded is refused on a capturing stream, and the capture goes on."""
+    with quantjit.Service(memory_only=True) as own:  # which has loaded nothing yet
+        quantjit.set_default_service(own)
+        try:
+            return capture_a_cold_kernel()
+        finally:
+            quantjit.set_default_service(service)
+
+
+def capture_a_cold_kernel():
     x = random(8, 512)
     warm, cold = "per_token_group_quant:group=128,scale=ue8m0", "per_token_group_quant:group=16,scale=ue8m0,layout=col"
     wanted = raws(torch_ops.group_quant(x, warm))
@@ -274,6 +283,45 @@ def threads(service):
     return "8 threads, 200 calls each"
 
 
+# ---- Ways to the launch ----
+
+
+def watched(service):
+    """A call goes straight to the launch, but whoever watches operations (a mode, a profiler, a tracer) sees it."""
+    from torch.fx.experimental.proxy_tensor import make_fx
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    x = random(8, 512)
+    codes, scales = torch_ops.empty_outputs(x, COLUMN)
+    wanted = raws(torch_ops.group_quant(x, COLUMN))
+    seen = []
+
+    class Watcher(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            seen.append(str(function))
+            return function(*args, **(kwargs or {}))
+
+    def call(x, codes, scales):
+        quantjit.per_token_group_quant(x, COLUMN, output_q=codes, output_s=scales)
+        return codes
+
+    with Watcher():
+        call(x, codes, scales)
+    require("quantjit.per_token_group_quant_into.default" in seen, f"a mode saw {seen}")
+    with torch.profiler.profile() as profile:
+        call(x, codes, scales)
+    names = [event.key for event in profile.key_averages()]
+    require("quantjit::per_token_group_quant_into" in names, f"the profiler saw {names}")
+    traced = make_fx(call)(x, codes, scales)
+    require("per_token_group_quant_into" in traced.code, traced.code)
+    seen.clear()
+    codes.view(torch.uint8).fill_(0)
+    call(x, codes, scales)
+    require(not seen and torch_ops._is_plain(x), "a plain call went through the dispatcher")
+    require(raws((codes, scales)) == wanted, "other bytes")
+    return "dispatch mode, profiler and make_fx"
+
+
 # ---- What is refused, what is in the process ----
 
 
@@ -352,5 +400,5 @@ def foreign(service):
 
 BITS = [golden, reference, reload_sources]
 GRAPHS = [cold_capture, compile_and_capture, compile_for_graphs]
-SURROUNDINGS = [streams, devices, threads, refused, foreign, one_process]
+SURROUNDINGS = [streams, devices, threads, watched, refused, foreign, one_process]
 ALL = [*BITS, *SURROUNDINGS, *GRAPHS]

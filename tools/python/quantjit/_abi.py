@@ -153,6 +153,25 @@ class Operands(Structure):
     ]
 
 
+class ObjectReader(Structure):
+    """qj_object_reader"""
+
+    _fields_ = [("struct_size", c_size_t), ("read", c_void_p), ("leave", c_void_p), ("enter", c_void_p)]
+
+
+class ObjectOperands(Structure):
+    """qj_object_operands"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("input", c_void_p),
+        ("output_q", c_void_p),
+        ("output_s", c_void_p),
+        ("masked_m", c_void_p),
+        ("expected_m", c_int64),
+    ]
+
+
 class ReferenceTarget(Structure):
     """qj_reference_target"""
 
@@ -299,6 +318,7 @@ PROTOTYPES: dict[str, tuple[type | None, tuple[type, ...]]] = {
     "qj_per_token_quant": (c_int, (c_void_p, c_void_p, c_void_p, c_void_p, c_void_p)),
     "qj_kernel_launch": (c_int, (c_void_p, c_void_p, c_void_p)),
     "qj_launch": (c_int, (c_void_p, *_TEXT_IN, c_void_p, c_void_p)),
+    "qj_launch_objects": (c_int, (c_void_p, c_void_p, c_void_p, c_void_p)),
     "qj_output_specs": (c_int, (*_TEXT_IN, c_void_p, c_void_p, c_void_p)),
     "qj_tensor_of_managed": (c_int, (c_void_p, c_int32, POINTER(c_void_p))),
     "qj_reference": (c_int, (*_TEXT_IN, c_void_p, c_void_p)),

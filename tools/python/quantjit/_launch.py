@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fast way from PyTorch tensors to a launch: everything that a call does not change is made once.
 
-A `Launcher` is one kernel on one device. It keeps frames: structs of the C ABI with their tensors' shapes, of which a
-call takes one, writes what differs from that frame's last call, and gives it back. Taking and giving back are single
+A `Launcher` is one kernel on one device. Where the tensors' type offers functions in C to read them (`_objects`), a call
+hands over the objects as they are. Elsewhere it keeps frames: structs of the C ABI with their tensors' shapes, of which
+a call takes one, writes what differs from that frame's last call, and gives it back. Taking and giving back are single
 list operations, so that threads never share a frame and no call takes a lock; a frame whose call failed is dropped.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from ctypes import POINTER, addressof, c_int64, c_void_p, cast, pointer, sizeof
+from ctypes import POINTER, PyDLL, addressof, c_int64, c_void_p, cast, pointer, sizeof
 from typing import Any
 
 from quantjit import _abi
@@ -81,56 +82,99 @@ def _describe(tensor: Any, value: Any, name: str) -> None:
     tensor.dtype = _abi.DLDataType(*code, 1)
 
 
+class ObjectFrame:
+    """The arguments of one call that hands over objects. Holds their addresses, and none of them."""
+
+    __slots__ = ("operands", "stream", "arguments")
+
+    def __init__(self, kernel: Kernel, reader: _abi.ObjectReader):
+        self.operands = _abi.ObjectOperands(struct_size=sizeof(_abi.ObjectOperands))
+        self.stream = c_void_p()
+        self.arguments = (
+            c_void_p(kernel.handle), c_void_p(addressof(reader)), c_void_p(addressof(self.operands)), self.stream
+        )  # fmt: skip
+
+
 class Launcher:
-    """Launches one kernel on PyTorch tensors of one device. Thread safe."""
+    """Launches one kernel on PyTorch tensors of one device. Thread safe.
 
-    __slots__ = ("kernel", "_frames", "_masked_frames", "_launch", "_library")
+    Args:
+        reader: how the C ABI reads the tensors by itself; None: it cannot.
+    """
 
-    def __init__(self, kernel: Kernel):
+    __slots__ = ("kernel", "_reader", "_objects", "_frames", "_launch", "_launch_objects", "_library")
+
+    def __init__(self, kernel: Kernel, reader: _abi.ObjectReader | None = None):
         self.kernel = kernel
         self._library: Library = library()
+        self._reader = reader
+        self._objects: list[ObjectFrame] = []
+        # It reads Python's objects, so it begins with Python's lock, which the reader gives up for the launch.
+        self._launch_objects: Callable[..., int] | None = None
+        if reader is not None and hasattr(self._library.dll, "qj_launch_objects"):
+            self._launch_objects = PyDLL(self._library.path, handle=self._library.dll._handle)["qj_launch_objects"]
         # Without argument types: a launch hands over what is converted already.
         self._launch: Callable[..., int] = self._library.dll["qj_kernel_launch"]
         self._frames: list[Frame] = []
-        self._masked_frames: list[Frame] = []
 
-    def __call__(self, input: Any, output_q: Any, output_s: Any, stream: int) -> None:
-        """Launches on CUDA tensors. Raises what the library refuses."""
+    def __call__(
+        self, input: Any, output_q: Any, output_s: Any, stream: int, masked_m: Any = None, expected_m: int = 0
+    ) -> None:
+        """Launches on CUDA tensors. Raises what the library refuses.
+
+        A kernel takes `masked_m` always or never, so what a frame holds of it is right for the next call.
+        """
+        launch = self._launch_objects
+        if launch is None:
+            self._by_frame(input, output_q, output_s, stream, masked_m, expected_m)
+            return
+        try:
+            frame = self._objects.pop()
+        except IndexError:
+            frame = ObjectFrame(self.kernel, self._reader)
+        operands = frame.operands
+        operands.input = id(input)
+        operands.output_q = id(output_q)
+        operands.output_s = id(output_s)
+        if masked_m is not None:
+            operands.masked_m = id(masked_m)
+            operands.expected_m = expected_m
+        frame.stream.value = stream
+        try:
+            status = launch(*frame.arguments)
+        except Exception:  # an object that its own type's reader does not take
+            self._by_frame(input, output_q, output_s, stream, masked_m, expected_m)
+            return
+        if status != 0:
+            raise self._library.error(status)
+        self._objects.append(frame)
+
+    def _by_frame(
+        self, input: Any, output_q: Any, output_s: Any, stream: int, masked_m: Any, expected_m: int
+    ) -> None:
         try:
             frame = self._frames.pop()
         except IndexError:
-            frame = Frame(self.kernel, False)
+            frame = Frame(self.kernel, masked_m is not None)
+        tensors = {"input": input, "output_q": output_q, "output_s": output_s}
         signature = (
             input.shape, input.stride(), input.dtype, input.get_device(),
             output_q.shape, output_q.stride(), output_q.dtype, output_q.get_device(),
             output_s.shape, output_s.stride(), output_s.dtype, output_s.get_device(),
         )  # fmt: skip
+        if masked_m is not None:
+            tensors["masked_m"] = masked_m
+            signature += (masked_m.shape, masked_m.stride(), masked_m.dtype, masked_m.get_device())
         if signature != frame.signature:
-            frame.describe(self.kernel, signature, {"input": input, "output_q": output_q, "output_s": output_s})
+            frame.describe(self.kernel, signature, tensors)
         frame.input.data = input.data_ptr()
         frame.output_q.data = output_q.data_ptr()
         frame.output_s.data = output_s.data_ptr()
+        if masked_m is not None:
+            frame.masked_m.data = masked_m.data_ptr()
+            frame.operands.expected_m = expected_m
         frame.stream.value = stream
         status = self._launch(*frame.arguments)
         if status != 0:
             raise self._library.error(status)
         self._frames.append(frame)
-
-    def masked(self, input: Any, output_q: Any, output_s: Any, masked_m: Any, expected_m: int, stream: int) -> None:
-        """The same with live rows an expert."""
-        try:
-            frame = self._masked_frames.pop()
-        except IndexError:
-            frame = Frame(self.kernel, True)
-        tensors = {"input": input, "output_q": output_q, "output_s": output_s, "masked_m": masked_m}
-        signature = [(value.shape, value.stride(), value.dtype, value.get_device()) for value in tensors.values()]
-        if signature != frame.signature:
-            frame.describe(self.kernel, signature, tensors)
-        for name, value in tensors.items():
-            getattr(frame, name).data = value.data_ptr()
-        frame.operands.expected_m = expected_m
-        frame.stream.value = stream
-        status = self._launch(*frame.arguments)
-        if status != 0:
-            raise self._library.error(status)
-        self._masked_frames.append(frame)

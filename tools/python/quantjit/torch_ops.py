@@ -23,6 +23,7 @@ from quantjit import _shapes, ops
 from quantjit import traits as traits_module
 from quantjit._dlpack import view_of
 from quantjit._launch import Launcher
+from quantjit._objects import reader_of
 from quantjit.errors import refuse
 from quantjit.service import Service, default_service
 
@@ -39,6 +40,8 @@ _TRAIT_WORDS = {
 # PyTorch's current stream of a device, as a number. A build without CUDA has none, and no CUDA tensors either.
 current_stream: Any = getattr(torch._C, "_cuda_getCurrentRawStream", None)
 
+_reader = reader_of(torch.Tensor)
+
 # ---- Launching ----
 
 
@@ -48,7 +51,7 @@ def _launcher(service: Service, traits: str, device: int, stream: int) -> Launch
         raise refuse("input.device", "the CPU", "it must be a CUDA device if an output is on one")
     kept = service.launchers
     kernel = ops.kernel_for(service, traits_module.canonical(traits), device, stream)
-    found = kept[(traits, device)] = Launcher(kernel)
+    found = kept[(traits, device)] = Launcher(kernel, _reader)
     return found
 
 
@@ -84,10 +87,7 @@ def _launch_on_gpu(
     if stream is None:
         stream = current_stream(device)
     launcher = service.launchers.get((traits, device)) or _launcher(service, traits, device, stream)
-    if masked_m is None:
-        launcher(input, output_q, output_s, stream)
-    else:
-        launcher.masked(input, output_q, output_s, masked_m, expected_m, stream)
+    launcher(input, output_q, output_s, stream, masked_m, expected_m)
 
 
 def _launch_on_host(
@@ -136,14 +136,7 @@ def _into_on_gpu(
     masked_m: torch.Tensor | None = None,
     expected_m: int = 0,
 ) -> None:
-    # As short as it can be: this is what a call costs on top of PyTorch's dispatcher and the launch itself.
-    device = input.get_device()
-    service = default_service()
-    launcher = service.launchers.get((traits, device))
-    if launcher is None or masked_m is not None:
-        _launch_on_gpu(service, input, output_q, output_s, traits, masked_m, expected_m, None)
-    else:
-        launcher(input, output_q, output_s, current_stream(device))
+    _launch_on_gpu(default_service(), input, output_q, output_s, traits, masked_m, expected_m, None)
 
 
 def _into_on_host(
@@ -202,6 +195,24 @@ token_quant = _register("per_token_quant(Tensor input, str traits) -> (Tensor, T
 
 # ---- What quantjit.per_token_group_quant does with PyTorch tensors ----
 
+# What PyTorch may have put between a call and its operation: modes, transforms, tracers, profilers. Those see operations
+# only through the dispatcher. Without this PyTorch's internals every call goes that way.
+_watchers: tuple[Any, ...] = ()
+try:
+    _watchers = (
+        torch._C._len_torch_dispatch_stack, torch._C._functorch.peek_interpreter_stack, torch._C._get_tracing_state,
+        torch._C._autograd._profiler_enabled, torch._C._is_torch_function_mode_enabled,
+    )  # fmt: skip
+except AttributeError:
+    pass
+
+
+def _is_plain(input: torch.Tensor) -> bool:
+    """Whether a call is nothing but itself: then it launches at once, which saves the dispatcher's 2 to 4 us."""
+    if torch.compiler.is_compiling() or type(input) is not torch.Tensor or not input.is_cuda or input.requires_grad:
+        return False
+    return bool(_watchers) and not any(watcher() for watcher in _watchers)
+
 
 def describe(
     op: str,
@@ -218,6 +229,31 @@ def describe(
         text = text + (stated.replace(f"{op}:", ",", 1) if ":" in text else stated[len(op) :])
     out = None if output_q is None else _TRAIT_WORDS.get(output_q.dtype)
     return traits_module.completed(op, text, in_=_TRAIT_WORDS.get(input.dtype), out=out, schedule=schedule)
+
+
+def quantize(
+    op: str,
+    input: torch.Tensor,
+    text: str,
+    outputs: tuple[torch.Tensor, torch.Tensor] | None = None,
+    masked_m: torch.Tensor | None = None,
+    expected_m: int = 0,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """An operation on PyTorch tensors, into given outputs or into what it allocates."""
+    if _is_plain(input):
+        if outputs is None:
+            outputs = empty_outputs(input, text)
+        _launch_on_gpu(default_service(), input, *outputs, text, masked_m, expected_m, None)
+        return outputs
+    if op == traits_module.TOKEN_QUANT:
+        if outputs is None:
+            return token_quant(input, text)
+        token_quant_into(input, *outputs, text)
+    else:
+        if outputs is None:
+            return group_quant(input, text, masked_m, expected_m)
+        group_quant_into(input, *outputs, text, masked_m, expected_m)
+    return outputs
 
 
 def run(
@@ -238,12 +274,5 @@ def run(
             output_q, output_s = empty_outputs(input, text)
         launch(input, output_q, output_s, text, named.get("masked_m"), expected_m, stream, service)
         return output_q, output_s
-    if op == traits_module.TOKEN_QUANT:
-        if output_q is None:
-            return token_quant(input, text)
-        token_quant_into(input, output_q, output_s, text)
-    else:
-        if output_q is None:
-            return group_quant(input, text, named["masked_m"], expected_m)
-        group_quant_into(input, output_q, output_s, text, named["masked_m"], expected_m)
-    return output_q, output_s
+    outputs = None if output_q is None else (output_q, output_s)
+    return quantize(op, input, text, outputs, named.get("masked_m"), expected_m)

@@ -12,7 +12,6 @@ import sys
 
 import pytest
 
-SOURCE = pathlib.Path(os.environ.get("SOURCE_DIR", pathlib.Path(__file__).resolve().parents[3]))
 # The package in the tree, unless another one is to be tested.
 if importlib.util.find_spec("quantjit") is None:
     sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))

@@ -7,7 +7,7 @@ import json
 
 import ml_dtypes
 import numpy as np
-from conftest import SOURCE
+from places import SOURCE
 
 FILE = SOURCE / "tests" / "golden" / "h200_cases.jsonl"
 NUMERICS = {"sglang_unified": "sglang", "sglang_v2_aot": "sglang_v2", "vllm_packed": "vllm"}

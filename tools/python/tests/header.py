@@ -3,7 +3,7 @@
 
 import re
 
-from conftest import SOURCE
+from places import SOURCE
 
 INCLUDE = SOURCE / "include" / "quantjit"
 
@@ -43,9 +43,9 @@ def structs():
     for name, body in re.findall(r"typedef struct (\w+) \{(.*?)\} \w+;", code("qj_types.h"), re.DOTALL):
         members = []
         for line in body.split(";"):
-            pointer = re.search(r"void \(\*(\w+)\)", line)
+            pointer = re.search(r"\(\*(\w+)\)", line)
             if pointer:
-                members.append(("function", pointer.group(1)))
+                members.append(("deleter" if pointer.group(1) == "deleter" else "function", pointer.group(1)))
             elif line.strip():
                 members.append(split_declaration(line))
         found[name] = members

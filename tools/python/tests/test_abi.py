@@ -16,7 +16,7 @@ SCALARS = {
     "char**": ctypes.POINTER(ctypes.c_void_p), "void**": ctypes.POINTER(ctypes.c_void_p),
     "size_t*": ctypes.POINTER(ctypes.c_size_t), "uint64_t*": ctypes.POINTER(ctypes.c_uint64),
     "int64_t*": ctypes.POINTER(ctypes.c_int64), "int32_t*": ctypes.POINTER(ctypes.c_int32),
-    "function": _abi.DELETER, "qj_progress_callback": _abi.PROGRESS_CALLBACK,
+    "deleter": _abi.DELETER, "function": ctypes.c_void_p, "qj_progress_callback": _abi.PROGRESS_CALLBACK,
 }  # fmt: skip
 STRUCTS = {
     "qj_text": _abi.Text, "qj_dldevice": _abi.DLDevice, "qj_dldatatype": _abi.DLDataType, "qj_dltensor": _abi.DLTensor,
@@ -26,7 +26,8 @@ STRUCTS = {
     "qj_reference_target": _abi.ReferenceTarget, "qj_prewarm_progress": _abi.PrewarmProgress,
     "qj_prewarm_options": _abi.PrewarmOptions, "qj_source_value": _abi.SourceValue, "qj_source_key": _abi.SourceKey,
     "qj_source_entry": _abi.SourceEntry, "qj_source_file": _abi.SourceFile, "qj_source": _abi.Source,
-    "qj_raw_launch": _abi.RawLaunch,
+    "qj_raw_launch": _abi.RawLaunch, "qj_object_reader": _abi.ObjectReader,
+    "qj_object_operands": _abi.ObjectOperands,
 }  # fmt: skip
 
 

@@ -9,9 +9,9 @@ import subprocess
 import sys
 import threading
 
-import conftest
 import ml_dtypes
 import numpy as np
+import places
 import pytest
 import quantjit
 
@@ -170,7 +170,7 @@ def test_a_wrong_prewarm_is_refused(own):
 
 def test_editing_a_kernel_changes_the_next_result_of_a_running_process(simulator, tmp_path, monkeypatch):
     folder = tmp_path / "kernels"
-    shutil.copytree(conftest.SOURCE / "kernels", folder)
+    shutil.copytree(places.SOURCE / "kernels", folder)
     monkeypatch.setenv("QUANTJIT_KERNEL_DIR", str(folder))
     x = np.zeros((2, 128), ml_dtypes.bfloat16)
     with quantjit.Service(memory_only=True) as service:

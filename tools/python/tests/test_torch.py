@@ -5,9 +5,9 @@ import os
 import subprocess
 import sys
 
-import conftest
 import ml_dtypes
 import numpy as np
+import places
 import pytest
 import quantjit
 
@@ -185,7 +185,7 @@ def test_an_explicit_service_is_used(service, cache):
 
 def test_the_example_runs(simulator, cache):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "QUANTJIT_CACHE_DIR": str(cache)}
-    program = conftest.SOURCE / "examples" / "python_compile" / "main.py"
+    program = places.SOURCE / "examples" / "python_compile" / "main.py"
     result = subprocess.run(
         [sys.executable, program, "--device", "cpu"], env=environment, text=True, capture_output=True, check=False,
         timeout=300,

@@ -16,6 +16,7 @@ from quantjit import torch_ops
 from quantjit.compat import _rules
 from quantjit.compat._rules import FP8, IN_WORDS, OUT_WORDS
 from quantjit.errors import refuse
+from quantjit.traits import GROUP_QUANT, TOKEN_QUANT
 
 _NO_V1 = "the kernel before version 2 is not offered; leave it out or pass True"
 _TMA_ROWS = 4  # rows of 4-byte scales in the 16 bytes that TMA needs of a stride
@@ -81,15 +82,14 @@ def per_token_group_quant(
     scale = "ue8m0" if scale_ue8m0 else "f32"
     text = _text("sglang", input, out, group_size, scale, layout, fuse_silu_and_mul, masked_m is not None)
     if output_q is None or output_s is None:
-        return torch_ops.group_quant(input, text, masked_m, expected_m or 0)
-    torch_ops.group_quant_into(input, output_q, output_s, text, masked_m, expected_m or 0)
-    return output_q, output_s
+        return torch_ops.quantize(GROUP_QUANT, input, text, None, masked_m, expected_m or 0)
+    return torch_ops.quantize(GROUP_QUANT, input, text, (output_q, output_s), masked_m, expected_m or 0)
 
 
 def per_token_quant_fp8(input: torch.Tensor, output_q: torch.Tensor, output_s: torch.Tensor) -> None:
     """Quantizes rows [T, H] into output_q (at least T rows) and output_s (as many, [rows] or [rows, 1])."""
     text = f"per_token_quant:in={_rules.word(IN_WORDS, input.dtype, 'input')},numerics=sglang"
-    torch_ops.token_quant_into(input, output_q, output_s, text)
+    torch_ops.quantize(TOKEN_QUANT, input, text, (output_q, output_s))
 
 
 def sglang_per_token_quant_fp8(x: torch.Tensor, dtype: torch.dtype = FP8) -> tuple[torch.Tensor, torch.Tensor]:
@@ -168,9 +168,9 @@ def _quantize_8bit(
         if column_major_scales:
             raise refuse("x.ndim", x.dim(), "with column_major_scales and without masked_m it must be 2")
         into = (codes.view(-1, shape[-1]), scales.view(-1, shape[-1] // group_size))
-        torch_ops.group_quant_into(x.view(-1, x.shape[-1]), *into, text)
+        torch_ops.quantize(GROUP_QUANT, x.view(-1, x.shape[-1]), text, into)
     else:
-        torch_ops.group_quant_into(x, codes, scales, text, masked_m)
+        torch_ops.quantize(GROUP_QUANT, x, text, (codes, scales), masked_m)
     return codes, scales
 
 
@@ -265,7 +265,7 @@ def per_token_group_quant_8bit_v2(
     masked = masked_m is not None
     layout = _layout_of(output_s)
     text = _text(_v2(input), input, output_q.dtype, group_size, scale, layout, fuse_silu_and_mul, masked)
-    torch_ops.group_quant_into(input, output_q, output_s, text, masked_m)
+    torch_ops.quantize(GROUP_QUANT, input, text, (output_q, output_s), masked_m)
 
 
 def sgl_per_token_group_quant_8bit(

@@ -9,6 +9,7 @@ from quantjit import torch_ops
 from quantjit.compat import _rules
 from quantjit.compat._rules import FP8, IN_WORDS, OUT_WORDS
 from quantjit.errors import refuse
+from quantjit.traits import GROUP_QUANT
 
 _GROUP = 128
 _IN_WORDS = {dtype: word for dtype, word in IN_WORDS.items() if word != "f32"}
@@ -46,7 +47,7 @@ def per_token_group_quant_8bit_packed(
     aligned = (rows.shape[0] + 3) // 4 * 4
     if output_s_packed.dim() != 2 or output_s_packed.stride(0) != 1 or output_s_packed.stride(1) != aligned:
         raise refuse("output_s_packed.stride()", tuple(output_s_packed.stride()), f"it must be (1, {aligned})")
-    torch_ops.group_quant_into(rows, codes, output_s_packed, text)
+    torch_ops.quantize(GROUP_QUANT, rows, text, (codes, output_s_packed))
 
 
 per_token_group_fp8_quant_packed = per_token_group_quant_8bit_packed
