@@ -195,6 +195,31 @@ TEST_CASE("per_token_group_quant: empty work returns without a launch, after the
   CHECK_NOTHROW(per_token_group_quant(kernel, columns, nullptr));
 }
 
+TEST_CASE("per_token_group_quant: outputs made for an input without columns or rows are taken",
+          "[ops]") {
+  const std::vector<std::string> descriptors = {
+      "per_token_group_quant", "per_token_group_quant:layout=col,fill=zero",
+      "per_token_group_quant:scale=ue8m0,layout=col",
+      "per_token_group_quant:group=32,scale=e8m0,layout=swizzle128x4,numerics=exact",
+      "per_token_group_quant:silu=true"};
+  for (const std::string& text : descriptors) {
+    for (const std::int64_t tokens : {0, 1, 6}) {
+      for (const std::int64_t columns : {0, tokens == 0 ? 512 : 0}) {
+        INFO(text << " for [" << tokens << ", " << columns << "]");
+        const Kernel kernel = fake_kernel(text);
+        const TensorView input =
+            TensorView::contiguous(nullptr, DType::kBF16, {tokens, columns}, 1);
+        const OutputSpecs specs = output_specs(kernel.traits(), input);
+        CHECK_NOTHROW(per_token_group_quant(kernel,
+                                            {.input = input,
+                                             .output_q = specs.q.over(nullptr, 1),
+                                             .output_s = specs.s.over(nullptr, 1)},
+                                            nullptr));
+      }
+    }
+  }
+}
+
 TEST_CASE("per_token_group_quant: a kernel of another operation or none at all is refused",
           "[ops]") {
   CHECK_THROWS_WITH(per_token_group_quant(Kernel{}, flat_args(), nullptr),
