@@ -198,7 +198,7 @@ TEST_CASE("per_token_group_quant: empty work returns without a launch, after the
 TEST_CASE("per_token_group_quant: outputs made for an input without columns or rows are taken",
           "[ops]") {
   const std::vector<std::string> descriptors = {
-      "per_token_group_quant", "per_token_group_quant:layout=col,fill=zero",
+      "per_token_group_quant", "per_token_group_quant:scale=ue8m0,layout=col,numerics=vllm",
       "per_token_group_quant:scale=ue8m0,layout=col",
       "per_token_group_quant:group=32,scale=e8m0,layout=swizzle128x4,numerics=exact",
       "per_token_group_quant:silu=true"};

@@ -89,9 +89,7 @@ def _run(
     if (named["output_q"] is None) != (named["output_s"] is None):
         raise refuse("output_q and output_s", "one of them", "both are given or none")
     if is_torch(named["input"]):
-        from quantjit import torch_ops
-
-        return torch_ops.run(op, traits, keys, schedule, named, expected_m, stream, service)
+        return (_run_torch or _import_torch())(op, traits, keys, schedule, named, expected_m, stream, service)
     service = service or default_service()
     views = {"input": view_of(named["input"], "input", stream=stream or 0)}
     try:
@@ -111,24 +109,35 @@ def _run(
     return outputs
 
 
+_run_torch: Any = None  # torch_ops.run, once there was a PyTorch tensor: even a repeated import costs half a launch
+
+
+def _import_torch() -> Any:
+    global _run_torch
+    from quantjit import torch_ops
+
+    _run_torch = torch_ops.run
+    return _run_torch
+
+
 def describe(
     op: str, traits: str | None, keys: dict[str, object], input: View, output_q: View | None, schedule: str | None
 ) -> str:
     """The canonical descriptor of a call."""
     out = None if output_q is None else output_q.trait_dtype
-    return _described(op, traits or "", tuple(sorted(keys.items())), input.trait_dtype, out, schedule)
+    return _described(op, traits or "", traits_module.frozen(keys), input.trait_dtype, out, schedule)
 
 
 @functools.lru_cache(maxsize=4096)
 def _described(
-    op: str, traits: str, keys: tuple[tuple[str, object], ...], dtype: str | None, out: str | None, schedule: str | None
+    op: str, traits: str, keys: traits_module.FrozenKeys, dtype: str | None, out: str | None, schedule: str | None
 ) -> str:
-    stated = traits_module.compose(op, **dict(keys))
+    stated = traits_module.compose(op, **traits_module.thawed(keys))
     if traits:
         given = traits_module.completed(op, traits)
-        for key, _ in keys:
+        for key, value, _ in keys:
             if traits_module.has_key(given, key.rstrip("_")):
-                raise refuse(key, dict(keys)[key], "the descriptor text states it already")
+                raise refuse(key, value, "the descriptor text states it already")
         stated = given + stated[len(op) :].replace(":", "," if ":" in given else ":", 1)
     return traits_module.canonical(traits_module.completed(op, stated, in_=dtype, out=out, schedule=schedule))
 

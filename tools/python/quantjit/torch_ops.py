@@ -15,6 +15,7 @@ capture policy, so call once before capturing, or prewarm. Tensors on the CPU ar
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import torch
@@ -136,7 +137,12 @@ def _into_on_gpu(
     masked_m: torch.Tensor | None = None,
     expected_m: int = 0,
 ) -> None:
-    _launch_on_gpu(default_service(), input, output_q, output_s, traits, masked_m, expected_m, None)
+    # As short as it can be: this is what a call costs on top of PyTorch's dispatcher and the launch itself.
+    device = input.get_device()
+    service = default_service()
+    stream = current_stream(device)
+    launcher = service.launchers.get((traits, device)) or _launcher(service, traits, device, stream)
+    launcher(input, output_q, output_s, stream, masked_m, expected_m)
 
 
 def _into_on_host(
@@ -197,21 +203,22 @@ token_quant = _register("per_token_quant(Tensor input, str traits) -> (Tensor, T
 
 # What PyTorch may have put between a call and its operation: modes, transforms, tracers, profilers. Those see operations
 # only through the dispatcher. Without this PyTorch's internals every call goes that way.
-_watchers: tuple[Any, ...] = ()
 try:
-    _watchers = (
-        torch._C._len_torch_dispatch_stack, torch._C._functorch.peek_interpreter_stack, torch._C._get_tracing_state,
-        torch._C._autograd._profiler_enabled, torch._C._is_torch_function_mode_enabled,
-    )  # fmt: skip
+    _is_compiling = torch.compiler.is_compiling
+    _modes, _function_modes = torch._C._len_torch_dispatch_stack, torch._C._is_torch_function_mode_enabled
+    _transforms, _tracer = torch._C._functorch.peek_interpreter_stack, torch._C._get_tracing_state
+    _profiler = torch._C._autograd._profiler_enabled
 except AttributeError:
-    pass
+
+    def _is_compiling() -> bool:
+        return True
 
 
 def _is_plain(input: torch.Tensor) -> bool:
     """Whether a call is nothing but itself: then it launches at once, which saves the dispatcher's 2 to 4 us."""
-    if torch.compiler.is_compiling() or type(input) is not torch.Tensor or not input.is_cuda or input.requires_grad:
+    if _is_compiling() or type(input) is not torch.Tensor or not input.is_cuda or input.requires_grad:
         return False
-    return bool(_watchers) and not any(watcher() for watcher in _watchers)
+    return not (_modes() or _function_modes() or _transforms() or _tracer() or _profiler())
 
 
 def describe(
@@ -223,12 +230,29 @@ def describe(
     schedule: str | None,
 ) -> str:
     """The descriptor of a call, with what it leaves out taken from the tensors. Plain string work, which traces."""
+    return _describe(op, traits, keys, input.dtype, None if output_q is None else output_q.dtype, schedule)
+
+
+def _describe(
+    op: str,
+    traits: str | None,
+    keys: dict[str, object],
+    dtype: torch.dtype,
+    out_dtype: torch.dtype | None,
+    schedule: str | None,
+) -> str:
     text = traits or op
     if keys:
         stated = traits_module.compose(op, **keys)
         text = text + (stated.replace(f"{op}:", ",", 1) if ":" in text else stated[len(op) :])
-    out = None if output_q is None else _TRAIT_WORDS.get(output_q.dtype)
-    return traits_module.completed(op, text, in_=_TRAIT_WORDS.get(input.dtype), out=out, schedule=schedule)
+    out = None if out_dtype is None else _TRAIT_WORDS.get(out_dtype)
+    return traits_module.completed(op, text, in_=_TRAIT_WORDS.get(dtype), out=out, schedule=schedule)
+
+
+@functools.lru_cache(maxsize=4096)
+def _described(op: str, traits: str | None, keys: traits_module.FrozenKeys, *rest: Any) -> str:
+    """The same, remembered. Not for code that is traced."""
+    return _describe(op, traits, traits_module.thawed(keys), *rest)
 
 
 def quantize(
@@ -268,6 +292,15 @@ def run(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """`quantjit.per_token_group_quant` and `per_token_quant` on PyTorch tensors."""
     input, output_q, output_s = named["input"], named["output_q"], named["output_s"]
+    if _is_plain(input):
+        out = None if output_q is None else output_q.dtype
+        text = _described(op, traits, traits_module.frozen(keys), input.dtype, out, schedule)
+        if output_q is None:
+            output_q, output_s = empty_outputs(input, text)
+        _launch_on_gpu(
+            service or default_service(), input, output_q, output_s, text, named.get("masked_m"), expected_m, stream
+        )
+        return output_q, output_s
     text = describe(op, traits, keys, input, output_q, schedule)
     if stream is not None or service is not None:  # more than the operations take
         if output_q is None:

@@ -29,6 +29,22 @@ def compose(op: str, **keys: object) -> str:
     return f"{op}:{','.join(parts)}" if parts else op
 
 
+# Keys of a call as a cache takes them. With types, since True and 1 are equal and mean different words.
+FrozenKeys = tuple[tuple[str, object, type], ...]
+
+
+def frozen(keys: dict[str, object]) -> FrozenKeys:
+    """Keys as a hashable value. What has no hash is taken as its text, which is what `compose` makes of it anyway."""
+    if not keys:
+        return ()
+    return tuple((key, value if value.__hash__ else str(value), value.__class__) for key, value in keys.items())
+
+
+def thawed(keys: FrozenKeys) -> dict[str, object]:
+    """The keys that `frozen` was given."""
+    return {key: value for key, value, _ in keys}
+
+
 @functools.lru_cache(maxsize=4096)
 def canonical(text: str) -> str:
     """The canonical text of a built-in operation's descriptor: every key in its order. Raises InvalidArgument."""

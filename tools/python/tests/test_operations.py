@@ -204,3 +204,15 @@ def test_threads_quantize_at_once(service):
         thread.join()
     assert not failures
     assert service.stats()["compiles"] <= 1
+
+
+@pytest.mark.parametrize("value", [1, "true", [True]])
+def test_equal_values_of_other_types_are_other_words(service, value):
+    """A call is not answered with what an earlier one with an equal value made."""
+    x = np.zeros((1, 256), ml_dtypes.bfloat16)
+    quantjit.per_token_group_quant(x, silu=True)
+    if value == "true":
+        assert quantjit.per_token_group_quant(x, silu=value)[0].shape == (1, 128)
+        return
+    with pytest.raises(quantjit.InvalidArgument, match="silu"):
+        quantjit.per_token_group_quant(x, silu=value)
