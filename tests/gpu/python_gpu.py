@@ -18,6 +18,7 @@ import traceback
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "python"))
 
 import checks  # noqa: E402
+import graphs  # noqa: E402
 import overhead  # noqa: E402
 import torch  # noqa: E402
 
@@ -52,7 +53,7 @@ def main():
         quantjit.set_default_service(service)
         report = {"machine": machine(service), "checks": results}
         print(json.dumps(report["machine"], indent=1))
-        for check in [*checks.ALL, overhead.measure]:
+        for check in [*checks.ALL, *graphs.ALL, overhead.measure]:
             name = check.__name__
             if options.only and name not in options.only:
                 continue
