@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/capi/json.hpp"
 
+#include "src/service/metadata.hpp"
+
 #include <quantjit/error.hpp>
 #include <quantjit/quantjit.h>
 
@@ -17,15 +19,6 @@ std::string dump(const Json& json) {
 }
 
 Json describe(const ImageInfo& info, std::size_t code_bytes) {
-  Json entries = Json::array();
-  for (const EntryPointInfo& entry : info.entry_points) {
-    entries.push_back({{"name", entry.name},
-                       {"lowered_name", entry.lowered_name},
-                       {"registers", entry.registers},
-                       {"spill_bytes", entry.spill_bytes},
-                       {"shared_bytes", entry.shared_bytes},
-                       {"pdl_wait", entry.pdl_wait}});
-  }
   return {{"traits", info.traits},
           {"arch", info.arch.to_string()},
           {"key", info.key},
@@ -37,7 +30,7 @@ Json describe(const ImageInfo& info, std::size_t code_bytes) {
           {"toolchain_match", info.toolchain_match},
           {"compile_ms", info.compile_ms},
           {"code_bytes", code_bytes},
-          {"entry_points", std::move(entries)},
+          {"entry_points", service::describe_entry_points<Json>(info)},
           {"log", info.log}};
 }
 

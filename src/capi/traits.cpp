@@ -88,12 +88,18 @@ PerTokenQuant token_of(const qj_traits& from) {
           .pdl = flag("pdl", from.pdl)};
 }
 
-void fill(const PerTokenGroupQuant& from, qj_traits& to) {
-  to.op = QJ_OP_PER_TOKEN_GROUP_QUANT;
+/// What all operations of the library have.
+template <typename Op>
+void fill_shared(const Op& from, qj_traits& to) {
   to.in = number(from.in);
   to.out = number(from.out);
   to.numerics = number(from.numerics);
   to.pdl = from.pdl ? 1 : 0;
+}
+
+void fill(const PerTokenGroupQuant& from, qj_traits& to) {
+  to.op = QJ_OP_PER_TOKEN_GROUP_QUANT;
+  fill_shared(from, to);
   to.group = from.group;
   to.scale = number(from.scale);
   to.layout = number(from.layout);
@@ -104,10 +110,7 @@ void fill(const PerTokenGroupQuant& from, qj_traits& to) {
 
 void fill(const PerTokenQuant& from, qj_traits& to) {
   to.op = QJ_OP_PER_TOKEN_QUANT;
-  to.in = number(from.in);
-  to.out = number(from.out);
-  to.numerics = number(from.numerics);
-  to.pdl = from.pdl ? 1 : 0;
+  fill_shared(from, to);
   to.zero_rows = number(from.zero_rows);
 }
 

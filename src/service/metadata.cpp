@@ -10,15 +10,6 @@ namespace quantjit::service {
 using nlohmann::json;
 
 std::string to_metadata(const ImageInfo& info, const std::vector<std::string>& options) {
-  json entries = json::array();
-  for (const EntryPointInfo& entry : info.entry_points) {
-    entries.push_back({{"name", entry.name},
-                       {"lowered_name", entry.lowered_name},
-                       {"registers", entry.registers},
-                       {"spill_bytes", entry.spill_bytes},
-                       {"shared_bytes", entry.shared_bytes},
-                       {"pdl_wait", entry.pdl_wait}});
-  }
   const json metadata = {{"traits", info.traits},
                          {"arch", info.arch.to_string()},
                          {"math", to_string(info.math)},
@@ -28,7 +19,7 @@ std::string to_metadata(const ImageInfo& info, const std::vector<std::string>& o
                          {"nvrtc_build_id", info.nvrtc_build_id},
                          {"compile_ms", info.compile_ms},
                          {"log", info.log},
-                         {"entry_points", entries}};
+                         {"entry_points", describe_entry_points<json>(info)}};
   // NVRTC's log may quote any bytes of an overridden source.
   return metadata.dump(-1, ' ', false, json::error_handler_t::replace);
 }
