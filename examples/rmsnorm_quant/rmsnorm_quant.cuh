@@ -21,14 +21,11 @@ using namespace quantjit::device;
 
 constexpr unsigned kElements = 8;  // a thread loads 16 bytes at once
 
-/// Sum over the block, in all threads: lanes by halving distances, then warps in order.
-template <int kThreads>
-QUANTJIT_DEVICE float block_sum(float value) {
+/// What the warps of a block have, combined in order, in all threads. Each kind of combination has
+/// shared memory of its own.
+template <int kThreads, typename Combine>
+QUANTJIT_DEVICE float combine_warps(float value, Combine combine) {
   __shared__ float partial[kThreads / kWarp];
-#pragma unroll
-  for (int distance = kWarp / 2; distance > 0; distance /= 2) {
-    value = __fadd_rn(value, __shfl_xor_sync(kFullMask, value, distance));
-  }
   if (threadIdx.x % kWarp == 0) {
     partial[threadIdx.x / kWarp] = value;
   }
@@ -36,26 +33,26 @@ QUANTJIT_DEVICE float block_sum(float value) {
   value = partial[0];
 #pragma unroll
   for (int warp = 1; warp < kThreads / kWarp; ++warp) {
-    value = __fadd_rn(value, partial[warp]);
+    value = combine(value, partial[warp]);
   }
   return value;
+}
+
+/// Sum over the block, in all threads: lanes by halving distances, then warps in order.
+template <int kThreads>
+QUANTJIT_DEVICE float block_sum(float value) {
+#pragma unroll
+  for (int distance = kWarp / 2; distance > 0; distance /= 2) {
+    value = __fadd_rn(value, __shfl_xor_sync(kFullMask, value, distance));
+  }
+  return combine_warps<kThreads>(value, [](float a, float b) { return __fadd_rn(a, b); });
 }
 
 /// Maximum of values that are not negative, over the block, in all threads.
 template <int kThreads>
 QUANTJIT_DEVICE float block_max(float value) {
-  __shared__ float partial[kThreads / kWarp];
   value = warp_max_nonnegative(value);
-  if (threadIdx.x % kWarp == 0) {
-    partial[threadIdx.x / kWarp] = value;
-  }
-  __syncthreads();
-  value = partial[0];
-#pragma unroll
-  for (int warp = 1; warp < kThreads / kWarp; ++warp) {
-    value = fmaxf(value, partial[warp]);
-  }
-  return value;
+  return combine_warps<kThreads>(value, [](float a, float b) { return fmaxf(a, b); });
 }
 
 template <int kIn>
