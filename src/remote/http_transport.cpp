@@ -110,8 +110,11 @@ class HttpTransport::Call {
     set(CURLOPT_CONNECTTIMEOUT_MS,
         static_cast<long>(std::min<std::int64_t>(left, spec_.connect_timeout.count())));
     set(CURLOPT_NOSIGNAL, 1L);
-    set(CURLOPT_MAXFILESIZE_LARGE,
-        static_cast<curl_off_t>(std::max(request_.max_bytes, kMaxComplaint)));
+    if (request_.method != HttpMethod::kHead) {
+      // Refuses a body by its announced length.
+      set(CURLOPT_MAXFILESIZE_LARGE,
+          static_cast<curl_off_t>(std::max(request_.max_bytes, kMaxComplaint)));
+    }
     set(CURLOPT_WRITEFUNCTION, &Call::receive);
     set(CURLOPT_WRITEDATA, static_cast<void*>(this));
   }

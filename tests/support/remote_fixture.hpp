@@ -1,64 +1,92 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entries and tiers for the tests of remote tiers.
+// What the tests of the backends share.
 #pragma once
 
-#include "cache/entry.hpp"
-#include "src/base/sha256.hpp"
-#include "src/remote/tiers.hpp"
-#include "tests/support/memory_server.hpp"
+#include "src/remote/make_backend.hpp"
+#include "tests/support/loopback_server.hpp"
 
-#include <memory>
+#include <functional>
+#include <mutex>
 #include <string>
-#include <utility>
 #include <vector>
 
-namespace quantjit::test {
+namespace quantjit::remote {
 
-inline constexpr char kToolchain[] = "00000000000000aa";
-inline constexpr char kOldToolchain[] = "00000000000000bb";
+/// A name whose request consists of one digit.
+[[nodiscard]] Name name_of(char digit, const std::string& part = "0123456789abcdef");
+/// Limits that no working server on this machine reaches.
+[[nodiscard]] Limits generous();
+/// Limits for servers that never finish.
+[[nodiscard]] Limits brief();
+/// "found", "absent", ...
+[[nodiscard]] std::string to_string(Outcome outcome);
+/// The backend of a URL's first server.
+[[nodiscard]] std::unique_ptr<Backend> backend_of(const std::string& url);
+/// `call` returned at all, that is, long before a test would be given up.
+[[nodiscard]] Reply in_time(const std::function<Reply()>& call);
+/// Runs `call` in a forked child and returns what it returned.
+[[nodiscard]] int in_child(const std::function<int()>& call);
 
-/// An entry of its own for each number.
-inline cache::Entry entry_of(int number, const std::string& toolchain = kToolchain,
-                             std::uint32_t rank = 13000) {
-  const std::string key_text = "what is asked for: " + std::to_string(number);
-  return {.key = {base::to_hex(base::sha256(key_text)), toolchain},
-          .toolchain_rank = rank,
-          .key_text = key_text,
-          .metadata = "{}",
-          .code = std::string(1000, static_cast<char>('a' + number % 26))};
-}
+/// A server of Redis's protocol whose answers a test makes up.
+class FakeRedis {
+ public:
+  using Command = std::vector<std::string>;
+  /// The answer as it goes over the wire. An empty one ends the connection.
+  using Answer = std::function<std::string(const Command& command, int connection)>;
 
-inline remote::Wanted wanted(const cache::Entry& entry) {
-  return {entry.key.request, entry.key.toolchain, entry.key_text};
-}
+  explicit FakeRedis(Answer answer);
 
-inline remote::Wanted wanted_by_any(const cache::Entry& entry) {
-  return {entry.key.request, {}, entry.key_text};
-}
+  [[nodiscard]] std::string url(const std::string& user_at = {},
+                                const std::string& rest = {}) const;
+  /// All commands so far.
+  [[nodiscard]] std::vector<Command> commands() const;
 
-inline remote::Name name_of(const cache::Entry& entry) {
-  return {entry.key.request, entry.key.toolchain};
-}
+  [[nodiscard]] int connections() const { return server_.connections(); }
 
-inline remote::Name newest_of(const cache::Entry& entry) {
-  return {entry.key.request, "latest"};
-}
+ private:
+  void serve(test::LoopbackConnection& connection, int number);
 
-/// A tier of one server.
-inline std::unique_ptr<remote::RemoteTier> tier_of(MemoryServer& server, cache::Clock& clock,
-                                                   remote::TierOptions options = {},
-                                                   const std::string& label = "memory://server") {
-  std::vector<std::unique_ptr<remote::Backend>> servers;
-  servers.push_back(std::make_unique<MemoryBackend>(server, label));
-  return std::make_unique<remote::RemoteTier>(std::move(options), std::move(servers), clock);
-}
+  Answer answer_;
+  mutable std::mutex mutex_;
+  std::vector<Command> commands_;  // guarded by mutex_
+  test::LoopbackServer server_;
+};
 
-template <typename... Tier>
-std::unique_ptr<remote::Tiers> tiers_of(remote::RemoteOptions options, cache::Clock& clock,
-                                        std::unique_ptr<Tier>... tier) {
-  std::vector<std::unique_ptr<remote::RemoteTier>> list;
-  (list.push_back(std::move(tier)), ...);
-  return std::make_unique<remote::Tiers>(std::move(list), options, clock);
-}
+/// An HTTP server whose answers a test makes up.
+class FakeHttp {
+ public:
+  struct Request {
+    std::string line;     ///< without the protocol's version
+    std::string headers;  ///< lines as they came
+    std::string body;
 
-}  // namespace quantjit::test
+    [[nodiscard]] bool has(const std::string& header) const {
+      return headers.find(header + "\r\n") != std::string::npos;
+    }
+  };
+
+  /// The answer as it goes over the wire. An empty one ends the connection.
+  using Answer = std::function<std::string(const Request& request, int connection)>;
+
+  explicit FakeHttp(Answer answer);
+
+  /// `scheme` is http or qj+http.
+  [[nodiscard]] std::string url(const std::string& scheme = "http", const std::string& user_at = {},
+                                const std::string& rest = {}) const;
+  [[nodiscard]] std::vector<Request> requests() const;
+
+  [[nodiscard]] int connections() const { return server_.connections(); }
+
+ private:
+  void serve(test::LoopbackConnection& connection, int number);
+
+  Answer answer_;
+  mutable std::mutex mutex_;
+  std::vector<Request> requests_;  // guarded by mutex_
+  test::LoopbackServer server_;
+};
+
+/// An answer with a right Content-Length.
+[[nodiscard]] std::string http_answer(int status, const std::string& body = {});
+
+}  // namespace quantjit::remote
