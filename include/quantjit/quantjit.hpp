@@ -11,6 +11,7 @@
 #include <quantjit/ops.hpp>
 #include <quantjit/prewarm.hpp>
 #include <quantjit/reference.hpp>
+#include <quantjit/remote.hpp>
 #include <quantjit/service.hpp>
 #include <quantjit/source.hpp>
 #include <quantjit/tensor.hpp>

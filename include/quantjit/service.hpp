@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// KernelService: trait descriptor in, kernel out. memory -> disk -> compile -> publish.
+// KernelService: trait descriptor in, kernel out. memory -> disk -> remote -> compile -> publish.
 #pragma once
 
 #include <quantjit/arch.hpp>
@@ -7,10 +7,12 @@
 #include <quantjit/geometry.hpp>
 #include <quantjit/kernel.hpp>
 #include <quantjit/prewarm.hpp>
+#include <quantjit/remote.hpp>
 #include <quantjit/source.hpp>
 #include <quantjit/tensor.hpp>
 #include <quantjit/traits.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <future>
@@ -52,7 +54,11 @@ struct ServiceOptions {
   CapturePolicy capture_policy = CapturePolicy::kError;  ///< on streams being captured
   /// Launch geometry in place of the tuned or the built-in table, for the kernels that it names.
   std::vector<GeometryRule> geometry;
-  bool jit = true;  ///< false: never compile; a miss is SealedMiss
+  /// false: never compile; a miss is SealedMiss. Remote tiers are asked for what they have.
+  bool jit = true;
+  /// Remote tiers in lookup order, a URL each (README, "Sharing kernels in a fleet"). They are
+  /// asked only where a kernel would be compiled otherwise, and not once the service is sealed.
+  std::vector<std::string> remote;
   /// File that KernelService::record() is called with at the beginning; empty = none.
   std::string record;
 
@@ -76,6 +82,17 @@ struct ServiceStats {
   std::uint64_t sealed_misses = 0;     ///< requests that ended in SealedMiss
   std::uint64_t capture_misses = 0;    ///< requests that ended in CaptureMiss
   bool nvrtc_loaded = false;           ///< libnvrtc is mapped by this service
+  // Sums over all remote tiers; `RemoteTierStats` says what they mean.
+  std::uint64_t remote_hits = 0;          ///< entries taken from remote tiers
+  std::uint64_t remote_misses = 0;        ///< look-ups answered with "not there"
+  std::uint64_t remote_failures = 0;      ///< calls that were refused or failed
+  std::uint64_t remote_rejected = 0;      ///< answers that were no entry of the wanted key
+  std::uint64_t remote_puts = 0;          ///< entries stored
+  std::uint64_t remote_put_failures = 0;  ///< entries that were not taken
+  std::uint64_t remote_dropped = 0;       ///< entries that were not sent
+  std::uint64_t remote_benched = 0;       ///< calls not made, since the server had failed
+  std::uint64_t fleet_waits = 0;          ///< waits for another machine's compile
+  std::uint64_t service_compiles = 0;     ///< kernels compiled by a compile service
 };
 
 /// Counters of one device since construction. See `KernelService::device_stats`.
@@ -117,8 +134,8 @@ struct Explanation {
 /// their libraries.
 class QUANTJIT_API KernelService {
  public:
-  /// Cheap: touches neither CUDA nor NVRTC nor the disk. Throws: InvalidArgument for options that
-  /// contradict each other.
+  /// Cheap: touches neither CUDA nor NVRTC nor the disk nor a network. Throws: InvalidArgument for
+  /// options that contradict each other.
   explicit KernelService(ServiceOptions options = ServiceOptions::from_environment());
   ~KernelService();
   KernelService(KernelService&&) noexcept;
@@ -173,7 +190,8 @@ class QUANTJIT_API KernelService {
   /// From now on nothing is compiled: a request that is in no tier throws SealedMiss with the
   /// descriptor, what is nearest to it, and the command that would prewarm it. The disk is still
   /// read, and entries of any NVRTC are taken, as with `jit` false, which is the same from the
-  /// start. Compiles under way are finished. It cannot be undone.
+  /// start but for remote tiers, which are asked then and not after seal(). Compiles under way are
+  /// finished. It cannot be undone.
   void seal();
   /// Whether seal() was called or `jit` is false.
   [[nodiscard]] bool sealed() const;
@@ -215,6 +233,13 @@ class QUANTJIT_API KernelService {
 
   /// Sums over all devices.
   [[nodiscard]] ServiceStats stats() const;
+  /// The remote tiers in lookup order; what they are, and their counters.
+  [[nodiscard]] std::vector<RemoteTierStats> remote_stats() const;
+  /// Waits until every entry that was compiled or found before this call is stored in the remote
+  /// tiers that take it, or has failed to be; that happens in the background. False if it takes
+  /// longer than `timeout`: it goes on then. The destructor waits for 2 seconds at most (and for
+  /// the call that is under way then), and drops what is not stored by then.
+  bool flush_remote(std::chrono::milliseconds timeout);
   /// What concerns one device; all zero for one that was never asked for. (Ordinals of 64 and more
   /// are counted as one.)
   [[nodiscard]] DeviceStats device_stats(int device) const;

@@ -95,6 +95,10 @@ class RemoteTier {
 
   [[nodiscard]] bool compiles() const { return compiles_; }
 
+  [[nodiscard]] std::chrono::milliseconds compile_timeout() const {
+    return options_.compile_timeout;
+  }
+
   /// Whether acquire() can work: who holds a lease must be able to show the result.
   [[nodiscard]] bool has_leases() const { return leases_ && writable(); }
 

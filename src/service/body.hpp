@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cache/store.hpp"
+#include "src/remote/tiers.hpp"
 #include "src/service/image_builder.hpp"
 #include "src/service/image_state.hpp"
 #include "src/service/kernel_sources.hpp"
@@ -105,6 +106,7 @@ struct KernelService::Body {
   ServiceOptions options;
   service::Toolchain toolchain;
   cache::CubinStore store;
+  std::unique_ptr<remote::Tiers> remote;  ///< null if there are none
   service::Counters counters;
   service::Recorder recorder;
   std::atomic<bool> sealed{false};
@@ -112,6 +114,11 @@ struct KernelService::Body {
   /// Whether a miss is compiled.
   [[nodiscard]] bool may_compile() const {
     return options.jit && !sealed.load(std::memory_order_acquire);
+  }
+
+  /// Whether remote tiers are asked on a miss. A sealed service never waits for a network.
+  [[nodiscard]] bool may_ask_remote() const {
+    return remote != nullptr && !sealed.load(std::memory_order_acquire);
   }
 
   /// Notes that a caller asked for a kernel, for the recorder.
@@ -129,13 +136,15 @@ struct KernelService::Body {
 
   /// What to ask for where no device has a say: cubins unless PTX is set. Throws as make_request().
   service::Request request_for(const Descriptor& descriptor, const Arch& arch);
-  /// memory -> disk -> compile -> publish. `stored`, if not null, is what the disk has: it has been
-  /// looked up already. Throws: CompileError, SealedMiss.
+  /// memory -> disk -> remote -> compile -> publish. `stored`, if not null, is what the disk has:
+  /// it has been looked up already. Throws: CompileError, SealedMiss.
   service::Fetched fetch(const service::Request& request, service::ImagePointer stored = nullptr);
   /// Lookup on disk only: null if absent.
   service::ImagePointer lookup(const service::Request& request);
   /// The image of a request id in the memory tier: null if absent. Counts nothing.
   service::ImagePointer find_image(const std::string& request_id);
+  /// Stores an entry on disk. Returns its path, empty if it could not be stored.
+  std::string publish(const service::Request& request, const cache::Entry& entry);
   /// Compiles, looking in no tier. Throws: CompileError.
   service::ImagePointer compile(const service::Request& request);
   /// Device of a request that names none: that of the stream, or the current one for a default
@@ -178,8 +187,14 @@ struct KernelService::Body {
   void reload_operations();
   void replace_operation(const CustomOperation& operation);
   service::Fetched fetch_cold(const service::Request& request, service::ImagePointer stored);
-  /// Path of the entry; empty if none could be written.
-  std::string publish(const service::Request& request, const detail::ImageState& image);
+  /// What remote tiers have, by any toolchain, or compile for a machine that has none. Null if
+  /// there is nothing.
+  service::ImagePointer fetch_remotely(const service::Request& request);
+  /// remote -> compile -> publish, while this process has the lease of its machine. Throws:
+  /// CompileError.
+  service::Fetched fetch_or_compile(const service::Request& request, const std::string& identity);
+  /// The toolchain to compile with. Throws: CompileError that says what remote tiers lack too.
+  const service::Toolchain::Found& require_toolchain(const service::Request& request);
   Kernel load_and_remember(const service::LoadedKey& key, const Descriptor& descriptor,
                            const driver::DriverApi& api);
   /// What happens before a caller gets a kernel for the first time.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tiers: memory -> disk -> compile -> publish.
+// The tiers: memory -> disk -> remote (remote_fetch.cpp) -> compile -> publish.
 #include "src/base/log.hpp"
 #include "src/service/body.hpp"
 
@@ -59,12 +59,15 @@ Fetched KernelService::Body::fetch_cold(const Request& request, ImagePointer sto
     counters.disk_hits.fetch_add(1, std::memory_order_relaxed);
     return {remember(request, std::move(stored)), ImageSource::kDisk};
   }
+  if (!may_compile() || (may_ask_remote() && toolchain.find() == nullptr)) {
+    if (ImagePointer image = fetch_remotely(request)) {
+      return {remember(request, std::move(image)), ImageSource::kRemote};
+    }
+  }
   if (!may_compile()) {
     throw_sealed_miss(request);
   }
-  const service::Toolchain::Found& found =
-      toolchain.require(request.traits_text, request.arch.to_string());
-  const std::string identity = found.identity.short_form();
+  const std::string identity = require_toolchain(request).identity.short_form();
   cache::Turn turn = store.wait_for_entry_or_lease({request.id, identity}, request.key_text);
   if (turn.found()) {
     if (ImagePointer image = from_entry(request, std::move(*turn.entry), turn.path, identity)) {
@@ -72,13 +75,8 @@ Fetched KernelService::Body::fetch_cold(const Request& request, ImagePointer sto
       return {remember(request, std::move(image)), ImageSource::kDisk};
     }
   }
-  ImagePointer image = compile(request);
-  if (std::string path = publish(request, *image); !path.empty()) {
-    auto published = std::make_shared<detail::ImageState>(*image);
-    published->info.path = std::move(path);
-    image = std::move(published);
-  }
-  return {remember(request, std::move(image)), ImageSource::kCompiled};
+  Fetched fetched = fetch_or_compile(request, identity);
+  return {remember(request, std::move(fetched.image)), fetched.source};
 }
 
 ImagePointer KernelService::Body::find_image(const std::string& request_id) {
@@ -127,8 +125,7 @@ ImagePointer KernelService::Body::compile(const Request& request) {
   }
 }
 
-std::string KernelService::Body::publish(const Request& request, const detail::ImageState& image) {
-  const cache::Entry entry = to_entry(request, image);
+std::string KernelService::Body::publish(const Request& request, const cache::Entry& entry) {
   if (!serializable(entry)) {
     counters.publish_failures.fetch_add(1, std::memory_order_relaxed);
     base::log_warn("the entry of " + request.traits_text +

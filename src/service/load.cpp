@@ -37,8 +37,9 @@ Kernel KernelService::Body::load(const Descriptor& descriptor, int device, Strea
   driver::require_stream_on(api, stream, device, "the kernel is asked for");
   if (stream != nullptr && options.capture_policy == CapturePolicy::kError &&
       capture_state(api, stream) != driver::CaptureState::kNone) {
-    if (!may_compile()) {
-      // A kernel that is nowhere is the graver news. Looking needs no call that a capture forbids.
+    if (!may_compile() && !may_ask_remote()) {
+      // A kernel that is nowhere is the graver news. Looking needs no call that a capture forbids;
+      // but a capture waits for no network.
       static_cast<void>(fetch_for_device(descriptor, api, device_info(api, device).arch));
     }
     counters.capture_misses.fetch_add(1, std::memory_order_relaxed);

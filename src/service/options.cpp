@@ -3,10 +3,13 @@
 
 #include "src/base/log.hpp"
 #include "src/base/settings.hpp"
+#include "src/remote/url.hpp"
 #include "src/service/body.hpp"
 
 #include <quantjit/error.hpp>
 #include <quantjit/service.hpp>
+
+#include <sstream>
 
 namespace quantjit {
 namespace {
@@ -52,6 +55,22 @@ std::vector<std::string> paths_of(const std::vector<cache::RootSpec>& roots) {
   return paths;
 }
 
+/// As read_setting(), but no message repeats the value: it may hold a password.
+std::vector<std::string> read_remote() {
+  const std::string value = base::environment("QUANTJIT_REMOTE").value_or("");
+  try {
+    static_cast<void>(remote::parse_remote(value));
+  } catch (const InvalidArgument& error) {
+    throw InvalidArgument("QUANTJIT_REMOTE", error.parameter() + " " + error.value(), error.rule());
+  }
+  std::vector<std::string> tiers;
+  std::istringstream words(value);
+  for (std::string word; words >> word;) {
+    tiers.push_back(word);
+  }
+  return tiers;
+}
+
 }  // namespace
 
 std::vector<std::string> default_cache_roots() {
@@ -83,6 +102,7 @@ ServiceOptions ServiceOptions::from_environment() {
                [&](const std::string& v) { options.capture_policy = parse_capture_policy(v); });
   read_setting("QUANTJIT_JIT", [&](const std::string& v) { options.jit = parse_on_off(v); });
   read_setting("QUANTJIT_RECORD", [&](const std::string& v) { options.record = v; });
+  options.remote = read_remote();
   return options;
 }
 

@@ -13,6 +13,7 @@
 #include <exception>
 #include <functional>
 #include <map>
+#include <random>
 #include <thread>
 #include <utility>
 
@@ -109,6 +110,12 @@ class PrewarmRun {
         pending.push_back(i);
       }
     }
+    if (body_.remote != nullptr && body_.remote->has_leases() && !pending.empty()) {
+      // A fleet that prewarms one list shares the work if its machines begin at different places.
+      const std::size_t first = std::random_device()() % pending.size();
+      std::rotate(pending.begin(), pending.begin() + static_cast<std::ptrdiff_t>(first),
+                  pending.end());
+    }
     std::atomic<std::size_t> next{0};
     const auto loop = [&] {
       for (std::size_t turn = next++; turn < pending.size() && !stopped(); turn = next++) {
@@ -141,7 +148,7 @@ class PrewarmRun {
       if (body_.find_image(request.id) != nullptr || body_.lookup(request) != nullptr) {
         return Outcome::kHit;
       }
-      if (!body_.may_compile()) {
+      if (!body_.may_compile() && !body_.may_ask_remote()) {
         throw SealedMiss(request.traits_text + " for " + request.arch.to_string() +
                          " is in no cache tier, and compiling is not allowed");
       }

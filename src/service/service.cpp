@@ -2,6 +2,7 @@
 #include "src/base/log.hpp"
 #include "src/bundle/bundle_layer.hpp"
 #include "src/driver/device.hpp"
+#include "src/remote/open.hpp"
 #include "src/service/body.hpp"
 
 #include <quantjit/error.hpp>
@@ -40,7 +41,8 @@ cache::StoreOptions store_options(const ServiceOptions& options) {
 KernelService::Body::Body(ServiceOptions service_options)
     : options(std::move(service_options)),
       toolchain(service::nvrtc_search(options.nvrtc)),
-      store(store_options(options)) {}
+      store(store_options(options)),
+      remote(remote::open_tiers(options.remote)) {}
 
 KernelService::KernelService(ServiceOptions options) {
   if (!options.cache_roots) {
@@ -92,24 +94,45 @@ const ServiceOptions& KernelService::options() const {
   return body_->options;
 }
 
+std::vector<RemoteTierStats> KernelService::remote_stats() const {
+  return body_->remote != nullptr ? body_->remote->stats() : std::vector<RemoteTierStats>{};
+}
+
+bool KernelService::flush_remote(std::chrono::milliseconds timeout) {
+  return body_->remote == nullptr || body_->remote->flush(timeout);
+}
+
 ServiceStats KernelService::stats() const {
   const service::Counters& counters = body_->counters;
   const auto read = [](const std::atomic<std::uint64_t>& counter) {
     return counter.load(std::memory_order_relaxed);
   };
   const DeviceStats kernels = service::sum_over_devices(counters);
-  return {.requests = read(counters.requests) + kernels.requests,
-          .memory_hits = read(counters.memory_hits) + kernels.memory_hits,
-          .disk_hits = read(counters.disk_hits),
-          .compiles = read(counters.compiles),
-          .compile_failures = read(counters.compile_failures),
-          .waits = read(counters.waits),
-          .loads = kernels.loads,
-          .rejected_entries = read(counters.rejected_entries),
-          .publish_failures = read(counters.publish_failures),
-          .sealed_misses = read(counters.sealed_misses),
-          .capture_misses = read(counters.capture_misses),
-          .nvrtc_loaded = body_->toolchain.is_loaded()};
+  ServiceStats stats{.requests = read(counters.requests) + kernels.requests,
+                     .memory_hits = read(counters.memory_hits) + kernels.memory_hits,
+                     .disk_hits = read(counters.disk_hits),
+                     .compiles = read(counters.compiles),
+                     .compile_failures = read(counters.compile_failures),
+                     .waits = read(counters.waits),
+                     .loads = kernels.loads,
+                     .rejected_entries = read(counters.rejected_entries),
+                     .publish_failures = read(counters.publish_failures),
+                     .sealed_misses = read(counters.sealed_misses),
+                     .capture_misses = read(counters.capture_misses),
+                     .nvrtc_loaded = body_->toolchain.is_loaded()};
+  for (const RemoteTierStats& tier : remote_stats()) {
+    stats.remote_hits += tier.hits;
+    stats.remote_misses += tier.misses;
+    stats.remote_failures += tier.failures;
+    stats.remote_rejected += tier.rejected;
+    stats.remote_puts += tier.puts;
+    stats.remote_put_failures += tier.put_failures;
+    stats.remote_dropped += tier.dropped;
+    stats.remote_benched += tier.skipped;
+    stats.fleet_waits += tier.waits;
+    stats.service_compiles += tier.service_compiles;
+  }
+  return stats;
 }
 
 }  // namespace quantjit
