@@ -154,7 +154,12 @@ class HttpTransport::Call {
     set(CURLOPT_POSTFIELDS, request_.body.empty() ? "" : request_.body.data());
     set(CURLOPT_CUSTOMREQUEST, method);
     headers_.add(type);
-    headers_.add("Expect:");  // else curl waits for a permission that few servers give
+    if (spec_.sigv4_region.empty()) {
+      headers_.add("Expect:");  // else curl waits for a permission that few servers give
+    } else {
+      // S3 gives it. Old versions of curl would sign the header that is not to be sent.
+      set(CURLOPT_EXPECT_100_TIMEOUT_MS, 200L);
+    }
   }
 
   void set_authentication() {

@@ -265,22 +265,6 @@ TEST_CASE("HTTP tier: a token file is read again when the server says 401", "[re
   CHECK(http.requests().size() == 3);
 }
 
-TEST_CASE("HTTP tier: requests to S3 are signed, and the secret key stays here", "[remote]") {
-  const FakeHttp http(always(http_answer(200)));
-  const auto backend = backend_of(http.url("http", "access:h4nter2@", "/bucket?sigv4=eu-west-1"));
-  CHECK(backend->put(name_of('a'), "bytes", Overwrite::kReplace, generous()).found());
-  CHECK(backend->get(name_of('a'), generous()).found());
-  const std::vector<Request> sent = http.requests();
-  REQUIRE(sent.size() == 2);
-  CHECK(sent[0].has("x-amz-content-sha256: " + base::to_hex(base::sha256("bytes"))));
-  CHECK(sent[1].has("x-amz-content-sha256: " + base::to_hex(base::sha256(""))));
-  for (const Request& request : sent) {
-    CHECK_THAT(request.headers, ContainsSubstring("AWS4-HMAC-SHA256 Credential=access/"));
-    CHECK_THAT(request.headers, ContainsSubstring("/eu-west-1/s3/aws4_request"));
-    CHECK(request.headers.find("h4nter2") == std::string::npos);
-  }
-}
-
 TEST_CASE("HTTP tier: only its own proxy is used", "[remote]") {
   const FakeHttp proxy(always(http_answer(200, "by proxy")));
   const FakeHttp http(always(http_answer(200, "directly")));
@@ -341,60 +325,6 @@ TEST_CASE("HTTP tier: a forked child leaves its parent's connections alone", "[r
                      : 1;
         }) == 0);
   CHECK(backend->get(name_of('a'), generous()).body == "0");
-}
-
-TEST_CASE("Compile service: entries are read and made, and none are taken", "[remote]") {
-  const FakeHttp http([](const Request& request, int) {
-    return http_answer(200, request.line.starts_with("POST") ? "made" : "read");
-  });
-  const auto backend = backend_of(http.url("qj+http", "", "/base"));
-  REQUIRE(backend->compiles());
-  CHECK(backend->get(name_of('a'), generous()).body == "read");
-  CHECK(backend->get(name_of('a', "latest"), generous()).body == "read");
-  CHECK(backend->compile("{\"traits\":\"x\"}", generous()).body == "made");
-  CHECK(outcomes(*backend, generous()) == "found refused refused found refused");
-  const std::vector<Request> sent = http.requests();
-  REQUIRE(sent.size() == 5);
-  CHECK(sent[0].line == "GET /base/v1/entries/" + kFull);
-  CHECK(sent[1].line == "GET /base/v1/entries/" + kRequest);
-  CHECK(sent[2].line == "POST /base/v1/compile");
-  CHECK(sent[2].body == "{\"traits\":\"x\"}");
-  CHECK(sent[2].has("Content-Type: application/json"));
-}
-
-TEST_CASE("Compile service: what it refuses is told in its words, but no secret", "[remote]") {
-  const cache::TemporaryDirectory directory;
-  cache::write_file(directory / "token", "h4nter2\n");
-  const std::string start = "{\"error\":{\"type\":\"x\",\"message\":\"";
-
-  struct Row {
-    int status;
-    std::string body;
-    std::string outcome;
-    std::string says;
-  };
-
-  for (const Row& row : std::vector<Row>{
-           {400, start + "no such key\"}}", "refused", "the server answered 400: no such key"},
-           {422, start + "line 1\\nline 2\"}}", "refused", "the server answered 422: line 1"},
-           {429, start + "queue full\"}}", "refused", "the server answered 429: queue full"},
-           {503, start + "draining\"}}", "failed", "the server answered 503: draining"},
-           {401, start + "h4nter2 is wrong\"}}", "refused", "the server answered 401"},
-           {400, start + "\\u0007\"}}", "refused", "the server answered 400"},
-           {400, "{\"error\":7}", "refused", "the server answered 400"},
-           {400, std::string(10000, '['), "refused", "the server answered 400"},
-           {400, "not JSON", "refused", "the server answered 400"},
-           {404, start + "nothing here\"}}", "absent", "the server answered 404: nothing here"},
-           {200, start + "x\"}}", "found", ""}}) {
-    INFO(row.status << " " << row.body.substr(0, 80));
-    const FakeHttp http(always(http_answer(row.status, row.body)));
-    const auto backend =
-        backend_of(http.url("qj+http", "", "?token_file=" + (directory / "token")));
-    const Reply reply = backend->compile("{}", generous());
-    CHECK(to_string(reply.outcome) == row.outcome);
-    CHECK(reply.error == row.says);
-    CHECK(http.requests().at(0).has("Authorization: Bearer h4nter2"));
-  }
 }
 
 }  // namespace quantjit::remote
