@@ -42,6 +42,8 @@ void fuzz_safetensors(const std::uint8_t* data, std::size_t size);
 void fuzz_manifest(const std::uint8_t* data, std::size_t size);
 /// Bundles.
 void fuzz_bundle(const std::uint8_t* data, std::size_t size);
+/// Lists of remote tiers.
+void fuzz_remote_url(const std::uint8_t* data, std::size_t size);
 
 }  // namespace quantjit::fuzz
 

@@ -20,9 +20,13 @@ struct Target {
   void (*run)(const std::uint8_t* data, std::size_t size);
 };
 
-constexpr Target kTargets[] = {{"entry", fuzz_entry},       {"traits", fuzz_traits},
-                               {"npy", fuzz_npy},           {"safetensors", fuzz_safetensors},
-                               {"manifest", fuzz_manifest}, {"bundle", fuzz_bundle}};
+constexpr Target kTargets[] = {{"entry", fuzz_entry},
+                               {"traits", fuzz_traits},
+                               {"npy", fuzz_npy},
+                               {"safetensors", fuzz_safetensors},
+                               {"manifest", fuzz_manifest},
+                               {"bundle", fuzz_bundle},
+                               {"remote_url", fuzz_remote_url}};
 
 void feed(const Target& target, const std::string& bytes) {
   target.run(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
