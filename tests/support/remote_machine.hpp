@@ -4,8 +4,8 @@
 
 #include "src/service/body.hpp"
 #include "tests/support/fake_nvrtc_copy.hpp"
-#include "tests/support/remote_fixture.hpp"
 #include "tests/support/temporary_directory.hpp"
+#include "tests/support/tier_fixture.hpp"
 
 #include <quantjit/service.hpp>
 

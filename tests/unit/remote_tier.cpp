@@ -3,7 +3,7 @@
 #include "src/remote/tier.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/manual_clock.hpp"
-#include "tests/support/remote_fixture.hpp"
+#include "tests/support/tier_fixture.hpp"
 
 using namespace quantjit;
 using namespace quantjit::remote;
