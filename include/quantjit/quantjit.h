@@ -76,6 +76,8 @@ QJ_API qj_status qj_stats(qj_service* service, char** json, size_t* size);
 /// Counters of one device: `requests memory_hits loads load_failures evictions loaded_kernels`.
 /// @param size may be null
 QJ_API qj_status qj_device_stats(qj_service* service, int32_t device, char** json, size_t* size);
+/// The counters of a service in the Prometheus text format, version 0.0.4. @param size may be null
+QJ_API qj_status qj_prometheus_text(qj_service* service, char** text, size_t* size);
 /// What a device is: `ordinal name arch sm_count memory_bytes driver_version simulated devices`, of
 /// which the last is the number of devices. Initializes the driver. @param size may be null
 QJ_API qj_status qj_device_info(qj_service* service, int32_t device, char** json, size_t* size);

@@ -8,6 +8,7 @@
 #include <quantjit/diagnose.hpp>
 #include <quantjit/error.hpp>
 #include <quantjit/kernel.hpp>
+#include <quantjit/metrics.hpp>
 #include <quantjit/ops.hpp>
 #include <quantjit/prewarm.hpp>
 #include <quantjit/reference.hpp>

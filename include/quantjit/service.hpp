@@ -250,6 +250,8 @@ class QUANTJIT_API KernelService {
 
   [[nodiscard]] Body& body() { return *body_; }
 
+  [[nodiscard]] const Body& body() const { return *body_; }
+
  private:
   std::unique_ptr<Body> body_;
 };

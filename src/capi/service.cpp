@@ -6,6 +6,7 @@
 #include "src/capi/text.hpp"
 #include "src/service/body.hpp"
 
+#include <quantjit/metrics.hpp>
 #include <quantjit/quantjit.h>
 
 using namespace quantjit;
@@ -51,6 +52,13 @@ qj_status qj_device_stats(qj_service* service, int32_t device, char** json, size
   return guard([&] {
     require(service, "service");
     store_text(device_stats_json(service->service.device_stats(device)), json, size);
+  });
+}
+
+qj_status qj_prometheus_text(qj_service* service, char** text, size_t* size) {
+  return guard([&] {
+    require(service, "service");
+    store_text(prometheus_text(service->service), text, size);
   });
 }
 

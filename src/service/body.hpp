@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cache/store.hpp"
+#include "src/base/time_histogram.hpp"
 #include "src/remote/tiers.hpp"
 #include "src/service/image_builder.hpp"
 #include "src/service/image_state.hpp"
@@ -81,6 +82,7 @@ struct Counters {
   std::atomic<std::uint64_t> publish_failures{0};
   std::atomic<std::uint64_t> sealed_misses{0};
   std::atomic<std::uint64_t> capture_misses{0};
+  base::TimeHistogram compile_times;  ///< of those that succeeded
   std::array<DeviceCounters, kCountedDevices> devices;
 
   [[nodiscard]] DeviceCounters& of(int device) {

@@ -116,6 +116,7 @@ ImagePointer KernelService::Body::compile(const Request& request) {
   counters.compiles.fetch_add(1, std::memory_order_relaxed);
   try {
     ImagePointer image = compile_image(request, found);
+    counters.compile_times.add(image->info.compile_ms / 1000);
     base::log_info("compiled " + request.traits_text + " for " + request.arch.to_string() + " in " +
                    std::to_string(image->info.compile_ms) + " ms");
     return image;

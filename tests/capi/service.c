@@ -83,6 +83,8 @@ static void null_arguments(void) {
   CHECK_STATUS(qj_stats(NULL, &json, NULL), QJ_INVALID_ARGUMENT);
   CHECK_STATUS(qj_stats(service, NULL, NULL), QJ_INVALID_ARGUMENT);
   CHECK_STATUS(qj_device_stats(NULL, 0, &json, NULL), QJ_INVALID_ARGUMENT);
+  CHECK_STATUS(qj_prometheus_text(NULL, &json, NULL), QJ_INVALID_ARGUMENT);
+  CHECK_STATUS(qj_prometheus_text(service, NULL, NULL), QJ_INVALID_ARGUMENT);
   CHECK_STATUS(qj_device_info(NULL, 0, &json, NULL), QJ_INVALID_ARGUMENT);
   CHECK_STATUS(qj_explain(NULL, QJ_TEXT(TOKEN), QJ_TEXT("sm_90a"), &json, NULL),
                QJ_INVALID_ARGUMENT);
@@ -169,6 +171,10 @@ static void kernels(void) {
   CHECK_OK(qj_device_stats(service, 1, &json, NULL));
   CHECK_CONTAINS(json, "\"loads\":1");
   CHECK_CONTAINS(json, "\"loaded_kernels\":1");
+  qj_free(json);
+  CHECK_OK(qj_prometheus_text(service, &json, NULL));
+  CHECK_CONTAINS(json, "\nquantjit_requests_total 2\n");
+  CHECK_CONTAINS(json, "\nquantjit_device_loads_total{device=\"1\"} 1\n");
   qj_free(json);
   uint64_t count = 0;
   CHECK_OK(qj_evict_memory(service, 1, &count));

@@ -295,6 +295,7 @@ PROTOTYPES: dict[str, tuple[type | None, tuple[type, ...]]] = {
     "qj_service_close": (None, (c_void_p,)),
     "qj_stats": (c_int, (c_void_p, *_TEXT_OUT)),
     "qj_device_stats": (c_int, (c_void_p, c_int32, *_TEXT_OUT)),
+    "qj_prometheus_text": (c_int, (c_void_p, *_TEXT_OUT)),
     "qj_device_info": (c_int, (c_void_p, c_int32, *_TEXT_OUT)),
     "qj_explain": (c_int, (c_void_p, *_TEXT_IN, *_TEXT_IN, *_TEXT_OUT)),
     "qj_reload_sources": (c_int, (c_void_p,)),

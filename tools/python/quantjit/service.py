@@ -220,6 +220,10 @@ class Service:
         """Counters of a device: `requests memory_hits loads load_failures evictions loaded_kernels`."""
         return json.loads(self._opened.text_of("qj_device_stats", self.handle, device))
 
+    def prometheus_text(self) -> str:
+        """The counters in the Prometheus text format, version 0.0.4: what an engine's `/metrics` may append."""
+        return self._opened.text_of("qj_prometheus_text", self.handle)
+
     def device_info(self, device: int = 0) -> dict[str, Any]:
         """What a device is: `ordinal name arch sm_count memory_bytes driver_version simulated devices`, of which the
         last is the number of devices."""

@@ -62,6 +62,18 @@ def test_a_kernel_is_compiled_once_and_known(own):
     assert own.device_info(0)["simulated"] is True and own.is_simulated
 
 
+def test_counters_as_prometheus_reads_them(own):
+    own.image(TRAITS, "sm_100a")
+    own.get(TRAITS, device=0)
+    text = own.prometheus_text()
+    samples = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
+    assert samples["quantjit_requests_total"] == "2"
+    assert samples["quantjit_compile_seconds_count"] == samples["quantjit_compiles_total"] == "2"
+    assert samples['quantjit_device_loaded_kernels{device="0"}'] == "1"
+    families = [line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")]
+    assert len(families) == len(set(families)) and all(name.startswith("quantjit_") for name in families)
+
+
 def test_an_image_needs_no_device(own):
     image = own.image(TRAITS, "sm_100a")
     assert image.info()["source"] == "compiled"
