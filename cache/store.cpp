@@ -24,33 +24,31 @@ LookupResult CubinStore::lookup(const EntryKey& key, std::string_view key_text) 
   return result;
 }
 
-LookupResult CubinStore::lookup_any_toolchain(const std::string& request,
-                                              std::string_view key_text) {
-  struct Candidate {
-    std::uint32_t rank;
-    std::size_t layer;
-    EntryKey key;
-  };
-
-  std::vector<Candidate> candidates;
-  const auto& roots = core_->roots();
-  for (std::size_t layer = 0; layer < roots.size(); ++layer) {
-    const std::shared_ptr<const RootState> state = roots[layer]->state();
+std::vector<CubinStore::Core::Candidate> CubinStore::Core::candidates(const std::string& request) {
+  std::vector<Candidate> found;
+  for (std::size_t layer = 0; layer < roots().size(); ++layer) {
+    Root& root = *roots()[layer];
+    const std::shared_ptr<const RootState> state = root.state();
     if (!state->trusted || !state->exists) {
       continue;
     }
-    for (EntryKey& key : scan_request(core_->context, *roots[layer], request)) {
-      const auto head = read_head(core_->context.files, roots[layer]->entry_path(key));
-      candidates.push_back({head ? head->toolchain_rank : 0, layer, std::move(key)});
+    for (EntryKey& key : scan_request(context, root, request)) {
+      const auto head = read_head(context.files, root.entry_path(key));
+      found.push_back({head ? head->toolchain_rank : 0, layer, std::move(key)});
     }
   }
   // The ranks are not verified yet; a wrong one costs no more than a worse choice among good
   // entries, for only verified entries are found.
-  std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+  std::sort(found.begin(), found.end(), [](const Candidate& a, const Candidate& b) {
     return std::tie(b.rank, a.layer, a.key) < std::tie(a.rank, b.layer, b.key);
   });
+  return found;
+}
+
+LookupResult CubinStore::lookup_any_toolchain(const std::string& request,
+                                              std::string_view key_text) {
   LookupResult result;
-  for (const Candidate& candidate : candidates) {
+  for (const Core::Candidate& candidate : core_->candidates(request)) {
     if (core_->find_in_layer(candidate.layer, candidate.key, key_text, result)) {
       core_->context.counters->add(Counter::kHitsAnyToolchain);
       return result;
@@ -58,6 +56,16 @@ LookupResult CubinStore::lookup_any_toolchain(const std::string& request,
   }
   core_->context.counters->add(Counter::kMisses);
   return result;
+}
+
+std::vector<EntryKey> CubinStore::keys_of(const std::string& request) {
+  std::vector<EntryKey> keys;
+  for (Core::Candidate& candidate : core_->candidates(request)) {
+    if (std::find(keys.begin(), keys.end(), candidate.key) == keys.end()) {
+      keys.push_back(std::move(candidate.key));
+    }
+  }
+  return keys;
 }
 
 LookupResult CubinStore::peek(const EntryKey& key) {

@@ -153,6 +153,8 @@ class CubinStore {
   /// @param request 64 lower-case hexadecimal digits
   [[nodiscard]] LookupResult lookup_any_toolchain(const std::string& request,
                                                   std::string_view key_text);
+  /// Keys of a request's entries in all trusted roots, the highest rank first; nothing is verified.
+  [[nodiscard]] std::vector<EntryKey> keys_of(const std::string& request);
   /// Entry of a key for display: nothing is counted, moved or promoted, no key text is compared.
   [[nodiscard]] LookupResult peek(const EntryKey& key);
 

@@ -32,6 +32,15 @@ class CubinStore::Core {
   /// The root that takes writes, if it exists already; for work that must not create it.
   Root* existing_write_root();
 
+  struct Candidate {
+    std::uint32_t rank = 0;
+    std::size_t layer = 0;
+    EntryKey key;
+  };
+
+  /// Entries of a request by whichever toolchain, the highest rank first.
+  std::vector<Candidate> candidates(const std::string& request);
+
   /// Searches all layers. Counts damage and hits, but not misses.
   LookupResult find(const EntryKey& key, std::string_view key_text);
   /// Tries one layer. Sets `result` if the entry is found there or rejected; true if found.

@@ -6,6 +6,7 @@
 #include <quantjit/bundle.hpp>
 #include <quantjit/cache.hpp>
 #include <quantjit/diagnose.hpp>
+#include <quantjit/entry.hpp>
 #include <quantjit/error.hpp>
 #include <quantjit/kernel.hpp>
 #include <quantjit/metrics.hpp>
