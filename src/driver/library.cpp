@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/driver/library.hpp"
 
+#include "src/base/nvtx.hpp"
 #include "src/driver/driver_table.hpp"
 
 #include <quantjit/error.hpp>
@@ -71,6 +72,7 @@ Library Library::load(const DriverApi& api, Image image, ImageLabel label) {
   // A cubin is not assembled, so there is nothing that could be logged.
   const bool assembled = !is_elf(*library.image_);
   JitLog log;
+  const base::Range range("load", library.label_.name);
   const CUresult code = api.table().cuLibraryLoadData(
       &library.handle_, library.image_->data(), assembled ? log.options() : nullptr,
       assembled ? log.values() : nullptr, assembled ? JitLog::kCount : 0, nullptr, nullptr, 0);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/ops/launch.hpp"
 
+#include "src/base/nvtx.hpp"
 #include "src/driver/device.hpp"
 #include "src/driver/launch.hpp"
 #include "src/ops/tensor_check.hpp"
@@ -86,8 +87,10 @@ void require_stream_device(const detail::LoadedKernel& kernel, Stream stream) {
   driver::require_stream_on(*kernel.api, stream, kernel.device->ordinal, kOperands);
 }
 
-void launch_entry(const detail::LoadedKernel& kernel, const LaunchShape& shape, const void* params,
-                  Stream stream) {
+namespace {
+
+void launch_anywhere(const detail::LoadedKernel& kernel, const LaunchShape& shape,
+                     const void* params, Stream stream) {
   if (kernel.api->forked()) [[unlikely]] {
     kernel.api->initialize();  // throws and says why
   }
@@ -96,6 +99,24 @@ void launch_entry(const detail::LoadedKernel& kernel, const LaunchShape& shape, 
     launch_checked(kernel, shape, params, stream);
   } else {
     launch_elsewhere(kernel, shape, params, stream);
+  }
+}
+
+[[gnu::noinline, gnu::cold]] void launch_profiled(const detail::LoadedKernel& kernel,
+                                                  const LaunchShape& shape, const void* params,
+                                                  Stream stream) {
+  const base::Range range("launch", op_name(kernel.traits));
+  launch_anywhere(kernel, shape, params, stream);
+}
+
+}  // namespace
+
+void launch_entry(const detail::LoadedKernel& kernel, const LaunchShape& shape, const void* params,
+                  Stream stream) {
+  if (base::profiled()) [[unlikely]] {
+    launch_profiled(kernel, shape, params, stream);
+  } else {
+    launch_anywhere(kernel, shape, params, stream);
   }
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "src/base/nvtx.hpp"
 #include "src/bundle/compression.hpp"
 #include "src/bundle/signature.hpp"
 #include "src/remote/make_backend.hpp"
@@ -74,12 +75,18 @@ Feature feature(const std::string& name, const std::string& version, const std::
 }
 
 std::vector<Feature> features() {
-  return {feature("bundles", bundle::compression_version(), "zstd", "libzstd-dev"),
-          feature("signatures", bundle::signature_version(), "OpenSSL", "libssl-dev"),
-          feature("redis tiers", remote::redis_version(), "hiredis", "libhiredis-dev"),
-          feature("redis tiers over TLS", remote::redis_tls_version(), "OpenSSL and hiredis",
-                  "libssl-dev and libhiredis-dev"),
-          feature("http tiers", remote::http_version(), "libcurl", "libcurl4-openssl-dev")};
+  return {
+      feature("bundles", bundle::compression_version(), "zstd", "libzstd-dev"),
+      feature("signatures", bundle::signature_version(), "OpenSSL", "libssl-dev"),
+      feature("redis tiers", remote::redis_version(), "hiredis", "libhiredis-dev"),
+      feature("redis tiers over TLS", remote::redis_tls_version(), "OpenSSL and hiredis",
+              "libssl-dev and libhiredis-dev"),
+      feature("http tiers", remote::http_version(), "libcurl", "libcurl4-openssl-dev"),
+      {.name = "profiler ranges",
+       .available = base::has_nvtx(),
+       .detail = base::has_nvtx()
+                     ? "NVTX"
+                     : "needs the NVTX headers of a CUDA toolkit (nvtx3): build again with them"}};
 }
 
 }  // namespace

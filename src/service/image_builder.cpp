@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/service/image_builder.hpp"
 
+#include "src/base/nvtx.hpp"
 #include "src/nvrtc/inspect.hpp"
 #include "src/service/image_state.hpp"
 #include "src/service/metadata.hpp"
@@ -42,7 +43,10 @@ std::uint32_t toolchain_rank(std::string_view version) {
 }  // namespace
 
 ImagePointer compile_image(const Request& request, const Toolchain::Found& toolchain) {
-  nvrtc::CompileResult result = toolchain.compiler->compile(to_compile_request(request));
+  nvrtc::CompileResult result = [&] {
+    const base::Range range("compile", request.traits_text);
+    return toolchain.compiler->compile(to_compile_request(request));
+  }();
   const nvrtc::CodeProperties properties = nvrtc::inspect_code(result.code);
 
   auto image = std::make_shared<detail::ImageState>();

@@ -6,6 +6,7 @@
 #   QUANTJIT_HIREDIS=AUTO|ON|OFF  remote tiers on Redis, through hiredis; redis over TLS where OpenSSL is on, too
 #   QUANTJIT_CURL=AUTO|ON|OFF     remote tiers on HTTP servers and compile services, through libcurl 7.75 or newer
 #   QUANTJIT_MICROHTTPD=AUTO|ON|OFF  `quantjit serve`, through libmicrohttpd; of the command alone, never of libquantjit
+#   QUANTJIT_NVTX=AUTO|ON|OFF     ranges for profilers, through the NVTX headers of a CUDA toolkit; no library
 #   QUANTJIT_STATIC_DEPENDENCIES  link these libraries' archives in, so that programs run where they are not installed.
 #                                 Those of libcurl and libmicrohttpd need a dozen other archives (TLS, LDAP, Kerberos),
 #                                 so AUTO leaves both out then, and ON links their shared libraries all the same.
@@ -84,3 +85,22 @@ endif()
 set(quantjit_openssl_version VERSION_HEADER openssl/opensslv.h VERSION "OPENSSL_VERSION_MAJOR +[3-9]")
 quantjit_feature(redis_tls openssl/ssl.h ssl libssl-dev ${quantjit_openssl_version})
 quantjit_feature(openssl openssl/evp.h crypto libssl-dev ${quantjit_openssl_version})
+
+# Headers alone: NVTX finds the profiler at run time.
+set(QUANTJIT_NVTX AUTO CACHE STRING "Ranges for profilers (NVTX headers): AUTO, ON or OFF")
+set_property(CACHE QUANTJIT_NVTX PROPERTY STRINGS AUTO ON OFF)
+add_library(quantjit_nvtx INTERFACE)
+set(QUANTJIT_NVTX_FOUND FALSE)
+if(NOT QUANTJIT_NVTX STREQUAL "OFF")
+  find_path(QUANTJIT_NVTX_INCLUDE_DIR nvtx3/nvToolsExt.h
+            HINTS "${QUANTJIT_CUDA_ROOT}/include" "${QUANTJIT_CUDA_INCLUDE_DIR}" ENV CUDA_HOME ENV CUDA_PATH
+            PATHS /usr/local/cuda/include /opt/cuda/include
+            PATH_SUFFIXES include)
+  if(QUANTJIT_NVTX_INCLUDE_DIR)
+    set(QUANTJIT_NVTX_FOUND TRUE)
+    target_include_directories(quantjit_nvtx SYSTEM INTERFACE "${QUANTJIT_NVTX_INCLUDE_DIR}")
+  elseif(QUANTJIT_NVTX STREQUAL "ON")
+    message(FATAL_ERROR "QUANTJIT_NVTX is ON, but nvtx3/nvToolsExt.h was not found: install a CUDA toolkit or the Python "
+                        "wheel nvidia-nvtx, and set QUANTJIT_NVTX_INCLUDE_DIR to the folder that holds nvtx3")
+  endif()
+endif()
