@@ -2,6 +2,7 @@
 #include "src/base/settings.hpp"
 #include "src/driver/device.hpp"
 #include "src/driver/driver_api.hpp"
+#include "src/serve/server.hpp"
 #include "tools/cli/commands.hpp"
 #include "tools/cli/device_choice.hpp"
 #include "tools/cli/image_report.hpp"
@@ -283,6 +284,12 @@ int execute(Context& context, const DoctorOptions& options) {
   report.driver = look_at_driver(service_options);
   report.diagnosis = diagnose(
       service, options.load || options.probe ? DiagnosisDepth::kLoad : DiagnosisDepth::kFiles);
+  const std::string server = serve::http_server_version();
+  report.diagnosis.features.push_back(
+      {.name = "serve",
+       .available = !server.empty(),
+       .detail = server.empty() ? "needs libmicrohttpd: install libmicrohttpd-dev and build again"
+                                : "libmicrohttpd " + server});
   report.cache = CacheAdmin(service_options).stats();
   report.code = code_text(service_options, report.driver);
   if (options.probe) {

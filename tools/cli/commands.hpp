@@ -23,5 +23,6 @@ int execute(Context& context, const TuneOptions& options);
 int execute(Context& context, const PrewarmOptions& options);
 int execute(Context& context, const PrewarmWorkerOptions& options);
 int execute(Context& context, const CoverageOptions& options);
+int execute(Context& context, const ServeOptions& options);
 
 }  // namespace quantjit::cli

@@ -33,6 +33,8 @@ class Console {
   void document(const Value& value);
   /// Bytes as they are, in either form.
   void bytes(std::span<const std::byte> data);
+  /// Hands what was written to its reader, for output that goes on.
+  void flush();
   /// One message on standard error.
   void message(std::string_view text);
 
@@ -50,7 +52,6 @@ class Console {
 
  private:
   void write(std::string_view text);
-  void flush();
 
   OutputForm form_ = OutputForm::kText;
   bool has_document_ = false;

@@ -156,13 +156,30 @@ struct CoverageOptions {
   std::vector<std::string> archs;
 };
 
+struct ServeOptions {
+  std::string listen = "127.0.0.1:9871";
+  std::string port_file;   ///< receives the port; empty: none
+  std::string token_file;  ///< serve: tokens that are accepted; status: the one to show
+  bool no_token = false;   ///< others than this machine may ask without a token
+  bool open_metrics = false;
+  bool allow_sources = false;
+  int jobs = 0;
+  std::int64_t queue = 1024;
+  std::int64_t max_connections = 4096;
+  std::string max_request;     ///< bytes with suffix; empty: by what is allowed
+  double client_timeout = 30;  ///< seconds
+  double drain = 30;           ///< seconds
+  std::string status;          ///< URL of a service to report on, in place of serving
+  std::optional<double> interval;  ///< status: seconds between reports, 0: one
+};
+
 struct VersionOptions {};
 
 /// A command is the struct that describes it.
 using CommandOptions =
     std::variant<VersionOptions, DemoOptions, DoctorOptions, TraitsOptions, CompileOptions,
                  ExplainOptions, RunOptions, GoldenOptions, CacheOptions, BundleOptions,
-                 BenchOptions, TuneOptions, PrewarmOptions, PrewarmWorkerOptions, CoverageOptions>;
+                 BenchOptions, TuneOptions, PrewarmOptions, PrewarmWorkerOptions, CoverageOptions, ServeOptions>;
 
 struct Invocation {
   GlobalOptions global;

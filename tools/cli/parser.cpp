@@ -6,6 +6,7 @@
 #include "tools/cli/parse_cache.hpp"
 #include "tools/cli/parse_coverage.hpp"
 #include "tools/cli/parse_prewarm.hpp"
+#include "tools/cli/parse_serve.hpp"
 
 #include <quantjit/version.hpp>
 
@@ -244,6 +245,7 @@ struct AllOptions {
   PrewarmWorkerOptions worker;
   CoverageOptions coverage;
   TuneOptions tune;
+  ServeOptions serve;
 };
 
 }  // namespace
@@ -266,6 +268,7 @@ ParseResult parse_command_line(int argc, const char* const* argv) {
   add_prewarm_commands(app, invocation.command, all.prewarm, all.worker);
   add_coverage_command(app, invocation.command, all.coverage);
   add_tune_command(app, invocation.command, all.tune);
+  add_serve_command(app, invocation.command, all.serve);
 
   ParseResult result;
   result.json = std::any_of(
