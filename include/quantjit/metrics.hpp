@@ -15,7 +15,9 @@ namespace quantjit {
 ///
 /// Requests and hits by tier, compiles, their failures and a histogram of their seconds, waits,
 /// rejected entries, what could not be stored, misses of sealed services and captures, and by
-/// device (label `device`, those that were asked for) requests, hits, loads and loaded kernels.
+/// device (label `device`, those that were asked for) requests, hits, loads and loaded kernels; by
+/// remote tier (labels `tier`, its name without secrets, and `place` in lookup order) what
+/// RemoteTierStats has.
 /// Thread safe; takes no lock that a request holds for long.
 [[nodiscard]] QUANTJIT_API std::string prometheus_text(const KernelService& service);
 

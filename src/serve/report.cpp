@@ -51,6 +51,22 @@ double quantile(const base::TimeHistogram& times, double q) {
   return total > 0 ? base::TimeHistogram::kBounds.back() : 0;
 }
 
+Json describe(const std::vector<RemoteTierStats>& tiers) {
+  Json list = Json::array();
+  for (const RemoteTierStats& tier : tiers) {
+    list.push_back({{"label", tier.label},
+                    {"benched", tier.benched},
+                    {"hits", tier.hits},
+                    {"misses", tier.misses},
+                    {"failures", tier.failures},
+                    {"rejected", tier.rejected},
+                    {"puts", tier.puts},
+                    {"put_failures", tier.put_failures},
+                    {"last_error", tier.last_error}});
+  }
+  return list;
+}
+
 }  // namespace
 
 std::string_view route_name(Route route) {
@@ -159,11 +175,13 @@ std::string status_json(const State& state) {
         {{"requests", stats.requests},
          {"memory_hits", stats.memory_hits},
          {"disk_hits", stats.disk_hits},
+         {"remote_hits", stats.remote_hits},
          {"compiles", stats.compiles},
          {"compile_failures", stats.compile_failures},
          {"rejected_entries", stats.rejected_entries},
          {"publish_failures", stats.publish_failures},
-         {"nvrtc_loaded", stats.nvrtc_loaded}}}});
+         {"nvrtc_loaded", stats.nvrtc_loaded}}},
+       {"remote", describe(state.service.remote_stats())}});
 }
 
 }  // namespace quantjit::serve

@@ -17,6 +17,7 @@ void write_requests(base::Exposition& to, const ServiceStats& stats) {
   to.family("quantjit_hits_total", Kind::kCounter, "Requests answered without a compile, by tier.");
   to.sample(stats.memory_hits, {{"tier", "memory"}});
   to.sample(stats.disk_hits, {{"tier", "disk"}});
+  to.sample(stats.remote_hits, {{"tier", "remote"}});
   to.counter("quantjit_waits_total", "Requests that waited for another thread's compile.",
              stats.waits);
   to.counter("quantjit_rejected_entries_total",
@@ -67,6 +68,44 @@ void write_devices(base::Exposition& to, const std::vector<DeviceRow>& rows) {
          &DeviceStats::loaded_kernels);
 }
 
+void write_remote_tiers(base::Exposition& to, const std::vector<RemoteTierStats>& tiers) {
+  const auto family = [&](std::string_view name, std::string_view help,
+                          std::uint64_t RemoteTierStats::*member) {
+    to.family(name, Kind::kCounter, help);
+    for (std::size_t i = 0; i < tiers.size(); ++i) {
+      const std::string place = std::to_string(i);
+      to.sample(tiers[i].*member, {{"tier", tiers[i].label}, {"place", place}});
+    }
+  };
+  family("quantjit_remote_hits_total", "Entries taken from a remote tier.", &RemoteTierStats::hits);
+  family("quantjit_remote_misses_total", "Look-ups that it answered with \"not there\".",
+         &RemoteTierStats::misses);
+  family("quantjit_remote_failures_total",
+         "Calls that it refused, or did not answer in time or with sense.",
+         &RemoteTierStats::failures);
+  family("quantjit_remote_rejected_total", "Answers that were no entry of the wanted key.",
+         &RemoteTierStats::rejected);
+  family("quantjit_remote_puts_total", "Entries stored there.", &RemoteTierStats::puts);
+  family("quantjit_remote_put_failures_total", "Entries that it did not take.",
+         &RemoteTierStats::put_failures);
+  family("quantjit_remote_dropped_total",
+         "Entries that were not sent: the queue was full, or closed.", &RemoteTierStats::dropped);
+  family("quantjit_remote_skipped_total", "Calls that were not made since it had failed.",
+         &RemoteTierStats::skipped);
+  family("quantjit_remote_waits_total", "Waits for another machine's compile.",
+         &RemoteTierStats::waits);
+  family("quantjit_remote_compiles_total", "Entries that it compiled for this service.",
+         &RemoteTierStats::service_compiles);
+  family("quantjit_remote_read_bytes_total", "Bytes of its answers.", &RemoteTierStats::bytes_read);
+  family("quantjit_remote_written_bytes_total", "Bytes of entries stored there.",
+         &RemoteTierStats::bytes_written);
+  to.family("quantjit_remote_benched", Kind::kGauge, "Whether it failed and is left alone now.");
+  for (std::size_t i = 0; i < tiers.size(); ++i) {
+    const std::string place = std::to_string(i);
+    to.sample(std::uint64_t{tiers[i].benched}, {{"tier", tiers[i].label}, {"place", place}});
+  }
+}
+
 }  // namespace
 
 std::string prometheus_text(const KernelService& service) {
@@ -85,6 +124,9 @@ std::string prometheus_text(const KernelService& service) {
   }
   if (!devices.empty()) {
     write_devices(text, devices);
+  }
+  if (const std::vector<RemoteTierStats> tiers = service.remote_stats(); !tiers.empty()) {
+    write_remote_tiers(text, tiers);
   }
   return text.take();
 }

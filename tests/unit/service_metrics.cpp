@@ -10,6 +10,7 @@
 #include <quantjit/metrics.hpp>
 #include <quantjit/version.hpp>
 
+#include <chrono>
 #include <stdexcept>
 
 using namespace quantjit;
@@ -81,6 +82,32 @@ TEST_CASE("TimeHistogram: a time on a bound is within it", "[base][metrics]") {
   CHECK(counts[15] == 1);
   CHECK(counts[16] == 1);
   CHECK(times.seconds() == 121.001001);
+}
+
+TEST_CASE("prometheus_text: remote tiers in lookup order, also two of one name",
+          "[service][metrics]") {
+  test::FakeNvrtc compiler("ptx");
+  compiler.add_builtins();
+  const test::TemporaryDirectory shared;
+  ServiceOptions options;
+  options.cache_roots = std::vector<std::string>{};
+  options.nvrtc = compiler.path().string();
+  const std::string url = "file://" + shared.path().string();
+  options.remote = {url + "?readonly=1", url};
+  KernelService service(options);
+  service.get_image(parse_descriptor("per_token_quant"), Arch::parse("sm_90a"));
+  REQUIRE(service.flush_remote(std::chrono::seconds(60)));
+  const Families families = read_exposition(prometheus_text(service));
+  CHECK(value_of(families, "quantjit_remote_puts_total", "place", "0") == 0);
+  CHECK(value_of(families, "quantjit_remote_puts_total", "place", "1") == 1);
+  CHECK(value_of(families, "quantjit_remote_written_bytes_total", "place", "1") > 100);
+  CHECK(value_of(families, "quantjit_remote_benched", "place", "0") == 0);
+  KernelService second(options);
+  second.get_image(parse_descriptor("per_token_quant"), Arch::parse("sm_90a"));
+  const Families found = read_exposition(prometheus_text(second));
+  CHECK(value_of(found, "quantjit_hits_total", "tier", "remote") == 1);
+  CHECK(value_of(found, "quantjit_remote_hits_total", "place", "0") == 1);
+  CHECK(value_of(found, "quantjit_compiles_total") == 0);
 }
 
 TEST_CASE("prometheus_text: the counters of a service, in the format's rules",

@@ -24,6 +24,7 @@ namespace quantjit::cli {
 namespace {
 
 constexpr int kLookMs = 50;
+constexpr std::chrono::seconds kFlush{10};  ///< for what remote tiers are still to get
 
 std::chrono::milliseconds to_duration(double seconds) {
   return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
@@ -107,6 +108,9 @@ int serve_until_interrupted(Context& context, const ServeOptions& options) {
     }
     console.message("finishing what was accepted");
     unfinished = server.drain(to_duration(options.drain));
+    if (!service.flush_remote(kFlush)) {
+      console.message("not all that was compiled could be stored in the remote tiers");
+    }
     if (unfinished == 0 && is_warm) {
       warming.join();
     } else {

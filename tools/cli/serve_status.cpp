@@ -102,10 +102,10 @@ std::string describe(const Value& report, const Before& before) {
       of("queue.running"), of("queue.jobs"), of("queue.waiting"), of("queue.limit"),
       of("service.compiles"), of("service.compile_failures"), of("joined"));
   text += fmt::format(
-      "cache: {:.0f} hits on disk, {:.0f} in memory, {:.0f} bad entries, {:.0f} not "
-      "stored\n",
-      of("service.disk_hits"), of("service.memory_hits"), of("service.rejected_entries"),
-      of("service.publish_failures"));
+      "cache: {:.0f} hits on disk, {:.0f} in memory, {:.0f} in remote tiers; {:.0f} bad entries, "
+      "{:.0f} not stored\n",
+      of("service.disk_hits"), of("service.memory_hits"), of("service.remote_hits"),
+      of("service.rejected_entries"), of("service.publish_failures"));
   text += fmt::format("connections: {:.0f} of {:.0f}; {:.0f} were too slow, {:.0f} made room",
                       of("connections.open"), of("connections.limit"), of("connections.timed_out"),
                       of("connections.crowded_out"));
