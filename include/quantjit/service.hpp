@@ -250,7 +250,7 @@ class QUANTJIT_API KernelService {
 
   [[nodiscard]] Body& body() { return *body_; }
 
-  [[nodiscard]] const Body& body() const { return *body_; }
+  [[nodiscard]] const Body& body() const { return *body_; }  ///< for the library
 
  private:
   std::unique_ptr<Body> body_;
