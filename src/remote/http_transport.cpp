@@ -67,9 +67,6 @@ class HttpTransport::Call {
   Call(CURL* curl, const TierSpec& spec, const HttpRequest& request)
       : curl_(curl), spec_(spec), request_(request) {}
 
-  Call(const Call&) = delete;
-  Call& operator=(const Call&) = delete;
-
   HttpAnswer run(const Deadline& deadline) {
     curl_easy_reset(curl_);  // connections stay
     set_limits(deadline);
@@ -214,7 +211,7 @@ class HttpTransport::Call {
   bool out_of_memory_ = false;
 };
 
-HttpTransport::HttpTransport(const TierSpec& spec) : spec_(spec) {}
+HttpTransport::HttpTransport(TierSpec spec) : spec_(std::move(spec)) {}
 
 HttpTransport::~HttpTransport() {
   if (home_.left()) {

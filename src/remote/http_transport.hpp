@@ -36,7 +36,7 @@ struct HttpAnswer {
 /// Keeps connections. Thread safe, also in forked children, which keep none.
 class HttpTransport {
  public:
-  explicit HttpTransport(const TierSpec& spec);
+  explicit HttpTransport(TierSpec spec);
   HttpTransport(const HttpTransport&) = delete;
   HttpTransport& operator=(const HttpTransport&) = delete;
   ~HttpTransport();

@@ -65,8 +65,6 @@ struct Resolver::Lookup {
 
 Resolver::Resolver(Host host) : host_(std::move(host)), lookup_(std::make_shared<Lookup>()) {}
 
-Resolver::~Resolver() = default;
-
 Addresses Resolver::resolve(const Deadline& deadline) {
   if (Addresses numeric = ask(host_, AI_NUMERICHOST); !numeric.list.empty()) {
     return numeric;

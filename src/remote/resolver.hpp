@@ -27,7 +27,6 @@ struct Addresses {
 class Resolver {
  public:
   explicit Resolver(Host host);
-  ~Resolver();
 
   [[nodiscard]] Addresses resolve(const Deadline& deadline);
   /// Has the next call ask anew: what is known led nowhere.

@@ -305,9 +305,6 @@ TierSpec parse_tier(std::string_view text) {
   const SchemeRow& row = parse_scheme(text);
   TierSpec spec;
   spec.scheme = row.scheme;
-  if ((row.kinds & kServiceKind) != 0) {
-    spec.access = Access::kReadOnly;
-  }
   bool has_options = false;
   std::string_view location = take_until(text, '?', has_options);
   const std::string_view authority = location.substr(0, location.find('/'));
@@ -321,6 +318,9 @@ TierSpec parse_tier(std::string_view text) {
   parse_path(spec, row.kinds, location);
   if (has_options) {
     parse_options(spec, row.kinds, text);
+  }
+  if ((row.kinds & kServiceKind) != 0) {
+    spec.access = Access::kReadOnly;
   }
   check_authentication(spec, row.kinds);
   return spec;

@@ -77,7 +77,7 @@ TEST_CASE("Remote URL: what is not said has a default", "[remote]") {
     CHECK(other.hosts == std::vector<Host>{{"h", row.port}});
     CHECK(other.path.empty());
   }
-  CHECK(parse_tier("qj+http://h").access == Access::kReadOnly);
+  CHECK(parse_tier("qj+http://h?readonly=0").access == Access::kReadOnly);
 }
 
 TEST_CASE("Remote URL: HTTP tiers and directories have paths", "[remote]") {
