@@ -54,6 +54,7 @@ std::vector<std::unique_ptr<Backend>> make_servers(const TierSpec& spec) {
 TierOptions tier_options(const TierSpec& spec) {
   TierOptions options{.timeout = spec.timeout,
                       .compile_timeout = spec.compile_timeout,
+                      .lease_wait = spec.lease_wait,
                       .max_entry = spec.max_entry,
                       .readonly = spec.access == Access::kReadOnly,
                       .breaker = {},

@@ -29,7 +29,9 @@ namespace quantjit::remote {
 struct TierOptions {
   std::chrono::milliseconds timeout{1000};           ///< of each call
   std::chrono::milliseconds compile_timeout{60000};  ///< of a compile service's answer
-  std::size_t max_entry = std::size_t{32} << 20;     ///< bytes of the longest entry
+  /// Of a wait for another machine's compile; nothing: as all tiers.
+  std::optional<std::chrono::milliseconds> lease_wait = {};
+  std::size_t max_entry = std::size_t{32} << 20;  ///< bytes of the longest entry
   bool readonly = false;
   BreakerTimings breaker = {};
   /// Asked at the first use, and again as long as the key is not usable. Empty: no key.
@@ -97,6 +99,10 @@ class RemoteTier {
 
   [[nodiscard]] std::chrono::milliseconds compile_timeout() const {
     return options_.compile_timeout;
+  }
+
+  [[nodiscard]] std::optional<std::chrono::milliseconds> lease_wait() const {
+    return options_.lease_wait;
   }
 
   /// Whether acquire() can work: who holds a lease must be able to show the result.

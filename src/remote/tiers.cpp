@@ -96,7 +96,8 @@ FleetTurn Tiers::take_turn(const Name& name, const std::function<bool()>& look, 
       }
       return FleetTurn::kLease;
     }
-    const nanoseconds left = timings.limit - (clock_.since_boot() - begin);
+    const nanoseconds limit = attempt.tier->lease_wait().value_or(timings.limit);
+    const nanoseconds left = limit - (clock_.since_boot() - begin);
     if (left.count() <= 0) {
       return FleetTurn::kCompile;
     }

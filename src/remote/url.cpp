@@ -135,10 +135,11 @@ void set_proxy(TierSpec& spec, std::string_view name, const std::string& value) 
 }
 
 constexpr unsigned kNetwork = kRedisKind | kHttpKind | kServiceKind;
-constexpr std::array<OptionRow, 14> kOptions{{
+constexpr std::array<OptionRow, 15> kOptions{{
     {"timeout", kNetwork | kFileKind, set_timeout<&TierSpec::timeout>},
     {"connect_timeout", kNetwork, set_timeout<&TierSpec::connect_timeout>},
     {"compile_timeout", kServiceKind, set_timeout<&TierSpec::compile_timeout>},
+    {"lease_wait", kRedisKind, set_timeout<&TierSpec::lease_wait>},
     {"readonly", kNetwork | kFileKind, set_access},
     {"max_entry", kNetwork | kFileKind, set_max_entry},
     {"mac", kNetwork | kFileKind, set_path<&TierSpec::mac_key_file>},

@@ -62,6 +62,8 @@ struct TierSpec {
   std::chrono::milliseconds timeout{1000};         ///< of a whole call
   std::chrono::milliseconds connect_timeout{250};  ///< of its first part, if a connection is made
   std::chrono::milliseconds compile_timeout{60000};
+  /// Redis: how long another machine's compile is waited for at most, before compiling anyway.
+  std::chrono::milliseconds lease_wait{30000};
   Access access = Access::kReadWrite;
   std::size_t max_entry = std::size_t{32} << 20;  ///< longest entry in bytes, read or written
   std::chrono::seconds ttl{0};      ///< Redis: entries expire so long after a put; 0: never

@@ -223,6 +223,23 @@ TEST_CASE("Fleet: a lease that is renewed is waited for until the limit, then al
   CHECK(looks < 100);
 }
 
+TEST_CASE("Fleet: a tier may have a limit of its own for the wait", "[remote]") {
+  ManualClock clock;
+  MemoryServer server(clock);
+  server.leases = true;
+  const auto tiers = tiers_of({.fleet = kByHand}, clock,
+                              tier_of(server, clock, {.lease_wait = std::chrono::seconds(3)}));
+  const Name name = name_of(entry_of(1));
+  FleetLease held;
+  REQUIRE(tiers->take_turn(
+              name, [] { return false; }, held) == FleetTurn::kLease);
+  const auto begin = clock.since_boot();
+  FleetLease lease;
+  CHECK(tiers->take_turn(
+            name, [] { return false; }, lease) == FleetTurn::kCompile);
+  CHECK(clock.since_boot() - begin == std::chrono::seconds(3));
+}
+
 TEST_CASE("Fleet: without an answer about the lease everybody compiles at once", "[remote]") {
   ManualClock clock;
   MemoryServer broken(clock);

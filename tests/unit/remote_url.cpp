@@ -53,6 +53,8 @@ TEST_CASE("Remote URL: what is not said has a default", "[remote]") {
   CHECK(tier.timeout == 1s);
   CHECK(tier.connect_timeout == 250ms);
   CHECK(tier.compile_timeout == 60s);
+  CHECK(tier.lease_wait == 30s);
+  CHECK(parse_tier("rediss://h?lease_wait=4m").lease_wait == 4min);
   CHECK(tier.ttl == 0s);
   CHECK(tier.prefix == "quantjit");
   CHECK(tier.access == Access::kReadWrite);
@@ -151,12 +153,14 @@ TEST_CASE("Remote URL: a refusal says what is allowed", "[remote]") {
       {"redis://a?prefix=", "1 to 64"},
       {"redis://a?prefix={x}", "1 to 64"},
       {"redis://a?colour=red", "option colour"},
-      {"redis://a?colour=red", "timeout, connect_timeout, readonly, max_entry, mac, ttl, prefix"},
+      {"redis://a?colour=red",
+       "timeout, connect_timeout, lease_wait, readonly, max_entry, mac, ttl, prefix"},
       {"redis://a?layout=plain", "redis tiers have"},
       {"redis://a?ca=/f", "option ca"},
       {"redis://a?", "option=value"},
       {"redis://a?timeout", "option=value"},
       {"http://a?compile_timeout=1s", "option compile_timeout"},
+      {"http://a?lease_wait=1s", "option lease_wait"},
       {"http://a?layout=maven", "plain or bazel"},
       {"http://a/../b", ". or .."},
       {"http://a/x%zz", "two hexadecimal digits"},
