@@ -9,10 +9,12 @@
 // every compile adds a byte to FILE.begun and waits for as long as FILE exists.
 #include <nvrtc.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <mutex>
 #include <string>
 #include <unistd.h>
 #include <vector>
@@ -60,6 +62,53 @@ void abort_if_asked(const _nvrtcProgram& program) {
     }
   }
 }
+
+/// Like the real one, this takes SIGINT and SIGTERM over while any thread compiles: who has
+/// handlers for them is not asked, and the process ends.
+class SignalsTaken {
+ public:
+  SignalsTaken() {
+    const std::lock_guard lock(mutex());
+    if (compiles()++ == 0) {
+      interrupt() = std::signal(SIGINT, [](int) { _exit(4); });
+      terminate() = std::signal(SIGTERM, [](int) { _exit(4); });
+    }
+  }
+
+  SignalsTaken(const SignalsTaken&) = delete;
+  SignalsTaken& operator=(const SignalsTaken&) = delete;
+
+  ~SignalsTaken() {
+    const std::lock_guard lock(mutex());
+    if (--compiles() == 0) {
+      std::signal(SIGINT, interrupt());
+      std::signal(SIGTERM, terminate());
+    }
+  }
+
+ private:
+  using Handler = void (*)(int);
+
+  static std::mutex& mutex() {
+    static std::mutex one;
+    return one;
+  }
+
+  static int& compiles() {
+    static int count = 0;
+    return count;
+  }
+
+  static Handler& interrupt() {
+    static Handler handler = SIG_DFL;
+    return handler;
+  }
+
+  static Handler& terminate() {
+    static Handler handler = SIG_DFL;
+    return handler;
+  }
+};
 
 void hold_if_asked() {
   const char* const file = std::getenv("QUANTJIT_FAKE_HOLD");
@@ -111,6 +160,7 @@ FAKE(nvrtcCompileProgram)(nvrtcProgram program, int, const char* const*) {
     program->log = "nvrtc: error: failed to open " + builtins + ".";
     return NVRTC_ERROR_BUILTIN_OPERATION_FAILURE;
   }
+  const SignalsTaken taken;
   abort_if_asked(*program);
   hold_if_asked();
   return NVRTC_SUCCESS;

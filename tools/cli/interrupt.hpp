@@ -3,12 +3,16 @@
 
 #include <atomic>
 #include <csignal>
+#include <thread>
 
 namespace quantjit::cli {
 
 /// While it lives, the first SIGINT or SIGTERM only raises a flag, so that work can be ended in
 /// order; the next one ends the process at once. A signal that was ignored stays ignored. One at a
-/// time.
+/// time, made before the threads that shall live with it: both signals are blocked in this thread
+/// and those that it starts, and a thread waits for them. (A handler would not do: NVRTC puts its
+/// own in its place while it compiles, which ends the process with status 4.) No system call is
+/// interrupted.
 class Interrupt {
  public:
   Interrupt();
@@ -23,9 +27,12 @@ class Interrupt {
   [[nodiscard]] static int status();
 
  private:
-  struct sigaction interrupt_ {};
+  void watch();
 
-  struct sigaction terminate_ {};
+  sigset_t signals_{};
+  sigset_t old_mask_{};
+  std::atomic<bool> ending_{false};
+  std::thread watcher_;
 };
 
 }  // namespace quantjit::cli
