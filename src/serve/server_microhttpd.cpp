@@ -31,6 +31,8 @@ constexpr std::size_t kDiscarded = std::size_t{1} << 20U;
 /// Head of a request and pieces of its body.
 constexpr std::size_t kConnectionBytes = std::size_t{16} << 10U;
 constexpr std::chrono::milliseconds kDrainPoll{5};
+/// For clients that keep their connection and ask again.
+constexpr std::chrono::seconds kGoodbye{1};
 /// For answers of what was given up.
 constexpr std::chrono::seconds kLastWords{2};
 
@@ -112,6 +114,7 @@ class Server::Impl {
     draining_ = true;
     const auto deadline = Clock::now() + limit;
     wait_until_quiet(deadline);
+    say_goodbye(std::min(deadline, Clock::now() + kGoodbye));
     dispatcher_.close(error_reply(503, "Draining", "this service ended before it was done"));
     take_the_rest();
     wait_until_quiet(std::max(deadline, Clock::now() + kLastWords));
@@ -308,6 +311,14 @@ class Server::Impl {
   /// Until no request is under way and no byte of one is unread.
   void wait_until_quiet(Clock::time_point deadline) const {
     while (connections_.census().busy > 0 && Clock::now() < deadline) {
+      std::this_thread::sleep_for(kDrainPoll);
+    }
+  }
+
+  /// Whoever keeps a connection may be about to ask on it: an answer tells them to go, which a
+  /// connection that just ends does not. Those who stay silent are not waited for long.
+  void say_goodbye(Clock::time_point deadline) const {
+    while (connections_.census().open > 0 && Clock::now() < deadline) {
       std::this_thread::sleep_for(kDrainPoll);
     }
   }
