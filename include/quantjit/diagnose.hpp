@@ -45,6 +45,17 @@ struct Diagnosis {
   std::vector<Feature> features;       ///< the optional ones
 };
 
+/// A remote tier of a service, and whether its servers answer.
+struct RemoteDiagnosis {
+  RemoteTierStats tier;  ///< what it is
+  /// One for each server: empty if it answers and lets this machine read, else what is wrong.
+  std::vector<std::string> problems;
+};
+
+/// Asks every server of the remote tiers for an entry that does not exist: one call each, with the
+/// tier's time limit, one after the other. Throws: nothing but std::bad_alloc. Thread safe.
+QUANTJIT_API std::vector<RemoteDiagnosis> diagnose_remote(KernelService& service);
+
 /// Looks at what `service` would use. Throws: nothing but std::bad_alloc; what is wrong ends in the
 /// result. Thread safe.
 QUANTJIT_API Diagnosis diagnose(KernelService& service,

@@ -217,6 +217,8 @@ typedef struct qj_service_options {
   qj_text capture_policy;              ///< QUANTJIT_CAPTURE_POLICY: error or load
   qj_text jit;                         ///< QUANTJIT_JIT: on or off
   qj_text record;                      ///< QUANTJIT_RECORD: file that requests are recorded in
+  const qj_text* remote;               ///< QUANTJIT_REMOTE: URLs of remote tiers in lookup order
+  size_t num_remote;                   ///< 0: unset
 } qj_service_options;
 
 /// Tensors of a launch or of the CPU reference. Which an operation takes, and their shapes, dtypes,

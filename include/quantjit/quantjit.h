@@ -66,13 +66,27 @@ QJ_API qj_status qj_describe_operations(char** json, size_t* size);
 /// Makes a service. Cheap: touches neither CUDA nor NVRTC nor the disk.
 /// @param options null: as the environment says
 QJ_API qj_status qj_service_open(const qj_service_options* options, qj_service** service);
-/// Ends a service. Kernels and images of it stay usable until they are released.
+/// Ends a service. Kernels and images of it stay usable until they are released. Waits up to 2
+/// seconds for what remote tiers have not got yet.
 QJ_API void qj_service_close(qj_service* service);
 
 /// Counters since the service was opened, as JSON: `requests memory_hits disk_hits compiles
-/// compile_failures waits loads rejected_entries publish_failures nvrtc_loaded`.
+/// compile_failures waits loads rejected_entries publish_failures sealed_misses capture_misses
+/// nvrtc_loaded`, and sums over the remote tiers: `remote_hits remote_misses remote_failures
+/// remote_rejected remote_puts remote_put_failures remote_dropped remote_benched fleet_waits
+/// service_compiles`.
 /// @param size may be null
 QJ_API qj_status qj_stats(qj_service* service, char** json, size_t* size);
+/// The remote tiers in lookup order, as JSON: `tiers[{label writable leases compiles benched hits
+/// misses failures rejected puts put_failures dropped skipped waits service_compiles bytes_read
+/// bytes_written last_error}]`. Asks no server. @param size may be null
+QJ_API qj_status qj_remote_stats(qj_service* service, char** json, size_t* size);
+/// Waits until what was compiled or found before this call is stored in the remote tiers that take
+/// it, or has failed to be; that happens in the background.
+/// @param timeout_ms not negative
+/// @param complete 0: it takes longer, and goes on; may be null
+QJ_API qj_status qj_service_flush_remote(qj_service* service, int64_t timeout_ms,
+                                         int32_t* complete);
 /// Counters of one device: `requests memory_hits loads load_failures evictions loaded_kernels`.
 /// @param size may be null
 QJ_API qj_status qj_device_stats(qj_service* service, int32_t device, char** json, size_t* size);

@@ -85,7 +85,44 @@ std::string stats_json(const ServiceStats& stats) {
                {"publish_failures", stats.publish_failures},
                {"sealed_misses", stats.sealed_misses},
                {"capture_misses", stats.capture_misses},
-               {"nvrtc_loaded", stats.nvrtc_loaded}});
+               {"nvrtc_loaded", stats.nvrtc_loaded},
+               {"remote_hits", stats.remote_hits},
+               {"remote_misses", stats.remote_misses},
+               {"remote_failures", stats.remote_failures},
+               {"remote_rejected", stats.remote_rejected},
+               {"remote_puts", stats.remote_puts},
+               {"remote_put_failures", stats.remote_put_failures},
+               {"remote_dropped", stats.remote_dropped},
+               {"remote_benched", stats.remote_benched},
+               {"fleet_waits", stats.fleet_waits},
+               {"service_compiles", stats.service_compiles}});
+}
+
+std::string remote_stats_json(const std::vector<RemoteTierStats>& tiers) {
+  Json list = Json::array();
+  for (const RemoteTierStats& tier : tiers) {
+    list.push_back({{"label", tier.label},
+                    {"writable", tier.writable},
+                    {"leases", tier.leases},
+                    {"compiles", tier.compiles},
+                    {"benched", tier.benched},
+                    {"hits", tier.hits},
+                    {"misses", tier.misses},
+                    {"failures", tier.failures},
+                    {"rejected", tier.rejected},
+                    {"puts", tier.puts},
+                    {"put_failures", tier.put_failures},
+                    {"dropped", tier.dropped},
+                    {"skipped", tier.skipped},
+                    {"waits", tier.waits},
+                    {"service_compiles", tier.service_compiles},
+                    {"bytes_read", tier.bytes_read},
+                    {"bytes_written", tier.bytes_written},
+                    {"last_error", tier.last_error}});
+  }
+  Json json;
+  json["tiers"] = std::move(list);
+  return dump(json);
 }
 
 std::string device_stats_json(const DeviceStats& stats) {

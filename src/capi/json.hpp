@@ -32,6 +32,7 @@ struct DeviceReport {
 std::string error_json(qj_status status, const std::exception& error);
 std::string operations_json(const std::vector<OpInfo>& operations);
 std::string stats_json(const ServiceStats& stats);
+std::string remote_stats_json(const std::vector<RemoteTierStats>& tiers);
 std::string device_stats_json(const DeviceStats& stats);
 std::string device_json(const DeviceReport& device);
 std::string explanation_json(const Explanation& explanation);

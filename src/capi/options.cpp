@@ -48,6 +48,16 @@ void read_roots(const qj_service_options& from, ServiceOptions& to) {
   }
 }
 
+void read_remote(const qj_service_options& from, ServiceOptions& to) {
+  const auto remote = array_of(from.remote, from.num_remote, "options.remote");
+  if (!remote.empty()) {
+    to.remote.clear();
+    for (const qj_text& tier : remote) {
+      to.remote.emplace_back(view_of(tier, "options.remote"));
+    }
+  }
+}
+
 }  // namespace
 
 ServiceOptions options_of(const qj_service_options* options) {
@@ -87,6 +97,7 @@ ServiceOptions options_of(const qj_service_options* options) {
   if (from.record.size != 0) {
     to.record = view_of(from.record, "options.record");
   }
+  read_remote(from, to);
   return to;
 }
 

@@ -6,8 +6,12 @@
 #include "src/capi/text.hpp"
 #include "src/service/body.hpp"
 
+#include <quantjit/error.hpp>
 #include <quantjit/metrics.hpp>
 #include <quantjit/quantjit.h>
+
+#include <chrono>
+#include <string>
 
 using namespace quantjit;
 using namespace quantjit::capi;
@@ -45,6 +49,26 @@ qj_status qj_stats(qj_service* service, char** json, size_t* size) {
   return guard([&] {
     require(service, "service");
     store_text(stats_json(service->service.stats()), json, size);
+  });
+}
+
+qj_status qj_remote_stats(qj_service* service, char** json, size_t* size) {
+  return guard([&] {
+    require(service, "service");
+    store_text(remote_stats_json(service->service.remote_stats()), json, size);
+  });
+}
+
+qj_status qj_service_flush_remote(qj_service* service, int64_t timeout_ms, int32_t* complete) {
+  return guard([&] {
+    require(service, "service");
+    if (timeout_ms < 0) {
+      throw InvalidArgument("timeout_ms", std::to_string(timeout_ms), "it must not be negative");
+    }
+    const bool done = service->service.flush_remote(std::chrono::milliseconds(timeout_ms));
+    if (complete != nullptr) {
+      *complete = done ? 1 : 0;
+    }
   });
 }
 

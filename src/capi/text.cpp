@@ -9,11 +9,11 @@
 
 namespace quantjit::capi {
 
-// Sizes of the first version of the ABI. A member that is added later makes a struct larger, and
-// read_struct() then needs the number that stands here as its lower bound.
+// Sizes of the first version of the ABI. A member that is added later makes a struct larger;
+// kFirstSize then keeps the number that stands here.
 static_assert(sizeof(qj_dltensor) == 48 && sizeof(qj_dlmanaged_versioned) == 80);
 static_assert(sizeof(qj_tensor_spec) == 88 && sizeof(qj_traits) == 64);
-static_assert(sizeof(qj_service_options) == 184 && sizeof(qj_operands) == 48);
+static_assert(kFirstSize<qj_service_options> == 184 && sizeof(qj_operands) == 48);
 static_assert(sizeof(qj_reference_target) == 32 && sizeof(qj_prewarm_progress) == 48);
 static_assert(sizeof(qj_prewarm_options) == 128 && sizeof(qj_source) == 144);
 static_assert(sizeof(qj_raw_launch) == 56);

@@ -53,6 +53,12 @@ template <typename T>
 /// Throws: InvalidArgument for a null `text`, std::bad_alloc.
 void store_text(std::string_view value, char** text, std::size_t* size);
 
+/// Bytes that a struct had in version 1 of the ABI.
+template <typename T>
+inline constexpr std::size_t kFirstSize = sizeof(T);
+template <>
+inline constexpr std::size_t kFirstSize<qj_service_options> = offsetof(qj_service_options, remote);
+
 /// A copy of a struct that begins with `struct_size`: what the caller does not have is zero.
 /// Throws: InvalidArgument for null, for a struct smaller than its first version, and for one that
 /// sets members which this library does not know.
@@ -61,10 +67,15 @@ template <typename T>
   require(given, name);
   std::size_t size = 0;
   std::memcpy(&size, given, sizeof(size));
-  if (size < sizeof(T)) [[unlikely]] {
+  if (size < kFirstSize<T>) [[unlikely]] {
     refuse_size(name, size, "it must be at least what the struct had in version 1 of the ABI");
   }
   T copy;
+  if (size < sizeof(T)) [[unlikely]] {
+    copy = T{};
+    std::memcpy(&copy, given, size);
+    return copy;
+  }
   std::memcpy(&copy, given, sizeof(T));
   if (size > sizeof(T)) [[unlikely]] {
     const auto* const bytes = reinterpret_cast<const unsigned char*>(given);

@@ -52,6 +52,7 @@ Reply unexpected(const HttpAnswer& answer) {
   } else if (answer.status >= 500 && answer.status != 507) {
     reply.outcome = Outcome::kFailed;
   }
+  reply.busy = answer.status == 429;
   return reply;
 }
 

@@ -51,6 +51,8 @@ class Tiers {
   void put_later(std::shared_ptr<const cache::Entry> entry, std::size_t count,
                  FleetLease lease = {});
 
+  /// For whoever would fill the queue otherwise: waits until half of it is free.
+  void wait_for_room() { writer_.wait_for_room(); }
   /// Waits until all that was queued is done. False if that took longer.
   bool flush(std::chrono::milliseconds timeout) { return writer_.flush(timeout); }
 

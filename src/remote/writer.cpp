@@ -26,6 +26,7 @@ class Writer::State {
   bool submit(std::size_t bytes, Task&& task);
   bool flush(std::chrono::steady_clock::time_point deadline);
   bool close(std::chrono::steady_clock::time_point deadline);
+  void wait_for_room();
 
  private:
   struct Queued {
@@ -103,6 +104,13 @@ bool Writer::State::flush(std::chrono::steady_clock::time_point deadline) {
   return wait_until_finished(lock, submitted_, deadline);
 }
 
+void Writer::State::wait_for_room() {
+  std::unique_lock lock(mutex_);
+  finished_one_.wait(lock, [this] {
+    return closed_ || (queue_.size() <= limits_.tasks / 2 && bytes_ <= limits_.bytes / 2);
+  });
+}
+
 bool Writer::State::close(std::chrono::steady_clock::time_point deadline) {
   std::deque<Queued> abandoned;
   {
@@ -149,6 +157,12 @@ bool Writer::submit(std::size_t bytes, Task task) {
 
 bool Writer::flush(std::chrono::milliseconds timeout) {
   return state_->belongs_to_parent() || state_->flush(after(timeout));
+}
+
+void Writer::wait_for_room() {
+  if (!state_->belongs_to_parent()) {
+    state_->wait_for_room();
+  }
 }
 
 bool Writer::close(std::chrono::milliseconds timeout) {

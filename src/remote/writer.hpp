@@ -42,6 +42,8 @@ class Writer {
   bool submit(std::size_t bytes, Task task);
   /// Waits until all that was submitted before is done. False if that took longer.
   bool flush(std::chrono::milliseconds timeout);
+  /// Waits until half of the queue is free, for whoever would fill it otherwise.
+  void wait_for_room();
   /// Lets the queue run dry, at most for `timeout`; abandons what is queued then, waits for the
   /// task under way, and takes no more. False if something was abandoned.
   bool close(std::chrono::milliseconds timeout);

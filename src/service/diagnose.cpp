@@ -91,6 +91,15 @@ std::vector<Feature> features() {
 
 }  // namespace
 
+std::vector<RemoteDiagnosis> diagnose_remote(KernelService& service) {
+  std::vector<RemoteDiagnosis> diagnoses;
+  const remote::Tiers* const tiers = service.body().remote.get();
+  for (std::size_t i = 0; tiers != nullptr && i < tiers->size(); ++i) {
+    diagnoses.push_back({(*tiers)[i].stats(), (*tiers)[i].probe()});
+  }
+  return diagnoses;
+}
+
 Diagnosis diagnose(KernelService& service, DiagnosisDepth depth) {
   Diagnosis diagnosis;
   diagnosis.features = features();

@@ -61,7 +61,9 @@ std::vector<std::string> read_remote() {
   try {
     static_cast<void>(remote::parse_remote(value));
   } catch (const InvalidArgument& error) {
-    throw InvalidArgument("QUANTJIT_REMOTE", error.parameter() + " " + error.value(), error.rule());
+    throw InvalidArgument("QUANTJIT_REMOTE",
+                          "not usable: " + error.parameter() + " is " + error.value(),
+                          error.rule());
   }
   std::vector<std::string> tiers;
   std::istringstream words(value);

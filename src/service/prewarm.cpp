@@ -160,6 +160,9 @@ class PrewarmRun {
     guarded(i, [&]() -> std::optional<Outcome> {
       const Request request = body_.request_for(units_[i].descriptor, units_[i].arch);
       const Fetched fetched = body_.fetch(request);
+      if (body_.remote != nullptr) {
+        body_.remote->wait_for_room();  // a long list is stored whole
+      }
       if (!fetched.image->info.path.empty()) {
         const std::unique_lock lock(body_.images_mutex);
         body_.images.erase(request.id);  // it is on disk: a long list does not fill the memory

@@ -2,6 +2,7 @@
 // Services, kernels and images.
 #include "tests/capi/capi_test.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,6 +36,42 @@ static void option_values(void) {
   options.jit = text_of("off");
   qj_service* service = NULL;
   CHECK_OK(qj_service_open(&options, &service));
+  qj_service_close(service);
+}
+
+static void remote_tiers(void) {
+  const qj_text tiers[] = {text_of("file:///nonexistent/share?readonly=1"),
+                           text_of("file:///nonexistent/other")};
+  qj_service_options options = {.struct_size = sizeof(options),
+                                .ignore_environment = 1,
+                                .memory_only = 1,
+                                .remote = tiers,
+                                .num_remote = 2};
+  qj_service* service = NULL;
+  CHECK_OK(qj_service_open(&options, &service));
+  char* json = NULL;
+  CHECK_OK(qj_remote_stats(service, &json, NULL));
+  CHECK_CONTAINS(json, "\"label\":\"file:///nonexistent/share\",\"writable\":false");
+  CHECK_CONTAINS(json, "\"label\":\"file:///nonexistent/other\",\"writable\":true");
+  qj_free(json);
+  CHECK_OK(qj_stats(service, &json, NULL));
+  CHECK_CONTAINS(json, "\"remote_hits\":0");
+  qj_free(json);
+  int32_t complete = 7;
+  CHECK_OK(qj_service_flush_remote(service, 0, &complete));
+  CHECK(complete == 1);
+  CHECK_OK(qj_service_flush_remote(service, 0, NULL));
+  CHECK_STATUS(qj_service_flush_remote(service, -1, &complete), QJ_INVALID_ARGUMENT);
+  CHECK_STATUS(qj_service_flush_remote(NULL, 0, &complete), QJ_INVALID_ARGUMENT);
+  CHECK_STATUS(qj_remote_stats(NULL, &json, NULL), QJ_INVALID_ARGUMENT);
+  qj_service_close(service);
+
+  // A caller of before this option has no remote tiers.
+  options.struct_size = offsetof(qj_service_options, remote);
+  CHECK_OK(qj_service_open(&options, &service));
+  CHECK_OK(qj_remote_stats(service, &json, NULL));
+  CHECK(strcmp(json, "{\"tiers\":[]}") == 0);
+  qj_free(json);
   qj_service_close(service);
 }
 
@@ -275,6 +312,7 @@ static void reload(void) {
 const test_case kServiceTests[] = {
     {"open_and_close", open_and_close},
     {"option_values", option_values},
+    {"remote_tiers", remote_tiers},
     {"wrong_options", wrong_options},
     {"null_arguments", null_arguments},
     {"images", images},

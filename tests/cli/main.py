@@ -13,7 +13,7 @@ import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-MODULES = ["test_bundle", "test_usage", "test_compile", "test_key", "test_root", "test_pins", "test_prewarm", "test_coverage", "test_serve", "test_serve_clients", "test_profile", "test_device", "test_golden"]
+MODULES = ["test_bundle", "test_usage", "test_compile", "test_key", "test_root", "test_pins", "test_prewarm", "test_remote", "test_coverage", "test_serve", "test_serve_clients", "test_profile", "test_device", "test_golden"]
 
 
 def main():

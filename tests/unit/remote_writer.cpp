@@ -81,6 +81,19 @@ TEST_CASE("Writer: what does not fit into the queue is refused and not called", 
   CHECK(called == 4);
 }
 
+TEST_CASE("Writer: whoever waits for room loses nothing", "[remote]") {
+  std::atomic<int> called{0};
+  Writer writer({.tasks = 4, .bytes = 100});
+  for (int i = 0; i < 1000; ++i) {
+    writer.wait_for_room();
+    REQUIRE(writer.submit(20, [&](const TaskTurn&) { ++called; }));
+  }
+  CHECK(writer.flush(kLong));
+  CHECK(called == 1000);
+  CHECK(writer.close(kLong));
+  writer.wait_for_room();  // there is nothing to wait for any more
+}
+
 TEST_CASE("Writer: flush gives up at its limit, and nothing is lost by that", "[remote]") {
   Gate gate;
   std::atomic<int> called{0};

@@ -36,6 +36,7 @@ constexpr KnownSetting kSettings[] = {
     {"QUANTJIT_CAPTURE_POLICY", "error"},
     {"QUANTJIT_JIT", "on"},
     {"QUANTJIT_RECORD", "none"},
+    {"QUANTJIT_REMOTE", "none"},
 };
 
 struct DriverReport {
@@ -57,6 +58,7 @@ struct Report {
   DriverReport driver;
   Diagnosis diagnosis;
   CacheStats cache;
+  std::vector<RemoteDiagnosis> remote;
   ProbeReport probe;
   std::string code;
   std::string verdict;
@@ -99,6 +101,11 @@ std::string code_text(const ServiceOptions& options, const DriverReport& driver)
                           : "cubin (PTX for a GPU newer than NVRTC knows)";
 }
 
+bool answers(const RemoteDiagnosis& remote) {
+  return std::all_of(remote.problems.begin(), remote.problems.end(),
+                     [](const std::string& problem) { return problem.empty(); });
+}
+
 /// Whether any kernel can be served here, and the one sentence that says why.
 void judge(const ServiceOptions& options, Report& report) {
   const Diagnosis& diagnosis = report.diagnosis;
@@ -113,9 +120,14 @@ void judge(const ServiceOptions& options, Report& report) {
     problem = diagnosis.nvrtc.problem;
   }
   problem = problem.substr(0, problem.find('\n'));
-  report.usable = problem.empty() || report.cache.entries > 0;
+  const bool shared = std::any_of(report.remote.begin(), report.remote.end(), answers);
+  report.usable = problem.empty() || report.cache.entries > 0 || shared;
   if (problem.empty()) {
     report.verdict = "ready: kernels are compiled when they are needed";
+  } else if (shared) {
+    report.verdict = fmt::format(
+        "usable: {} cached kernels can be loaded, and others come from remote tiers; {}",
+        report.cache.entries, problem);
   } else if (report.usable) {
     report.verdict =
         fmt::format("usable: {} cached kernels can be loaded, nothing new can be compiled: {}",
@@ -137,7 +149,21 @@ std::string origin_of(const Context& context, const std::string& variable) {
 
 std::string value_of(const KnownSetting& setting) {
   const std::optional<std::string> value = base::environment(setting.variable);
+  if (value && !value->empty() && setting.variable == std::string_view("QUANTJIT_REMOTE")) {
+    return "(set)";  // it may hold passwords
+  }
   return value && !value->empty() ? *value : setting.fallback;
+}
+
+Value describe(const RemoteDiagnosis& remote) {
+  return Value::Object{
+      {"label", remote.tier.label},
+      {"reachable", answers(remote)},
+      {"writable", remote.tier.writable},
+      {"leases", remote.tier.leases},
+      {"compiles", remote.tier.compiles},
+      {"problems",
+       array_of(remote.problems, [](const std::string& problem) -> Value { return problem; })}};
 }
 
 Value describe(const DriverReport& driver) {
@@ -199,6 +225,8 @@ Value describe(const Context& context, const Report& report) {
                               {"bytes", report.cache.bytes},
                               {"max_bytes", report.cache.max_bytes},
                               {"roots", array_of(report.cache.roots, root_value)}}},
+      {"remote",
+       array_of(report.remote, [](const RemoteDiagnosis& remote) { return describe(remote); })},
       {"features", array_of(report.diagnosis.features,
                             [](const Feature& feature) -> Value {
                               return Value::Object{{"name", feature.name},
@@ -241,6 +269,20 @@ void print_nvrtc(Console& console, const Diagnosis::Nvrtc& nvrtc) {
   }
 }
 
+void print(Console& console, const RemoteDiagnosis& remote) {
+  console.line(fmt::format("remote    {}: {}, {}{}", remote.tier.label,
+                           answers(remote) ? "answers" : "does not answer",
+                           remote.tier.compiles   ? "compiles"
+                           : remote.tier.writable ? "reads and writes"
+                                                  : "reads",
+                           remote.tier.leases ? ", leases" : ""));
+  for (const std::string& problem : remote.problems) {
+    if (!problem.empty()) {
+      console.line("remote    " + problem);
+    }
+  }
+}
+
 void print(const Context& context, const Report& report) {
   Console& console = context.console;
   console.line(std::string("quantjit  ") + kVersion);
@@ -261,6 +303,9 @@ void print(const Context& context, const Report& report) {
       fmt::format("cache     {} entries, {} bytes", report.cache.entries, report.cache.bytes));
   for (const CacheRootStatus& root : report.cache.roots) {
     console.line("root      " + root_text(root));
+  }
+  for (const RemoteDiagnosis& remote : report.remote) {
+    print(console, remote);
   }
   for (const Feature& feature : report.diagnosis.features) {
     console.line(fmt::format("feature   {}: {} ({})", feature.name,
@@ -291,6 +336,7 @@ int execute(Context& context, const DoctorOptions& options) {
        .detail = server.empty() ? "needs libmicrohttpd: install libmicrohttpd-dev and build again"
                                 : "libmicrohttpd " + server});
   report.cache = CacheAdmin(service_options).stats();
+  report.remote = diagnose_remote(service);
   report.code = code_text(service_options, report.driver);
   if (options.probe) {
     report.probe = probe(service, report.driver);

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 
 namespace quantjit::cli {
 namespace {
@@ -26,21 +27,31 @@ int worker_count(int wanted) {
                 : most;
 }
 
+/// Waits until all is stored that can be, or the user has enough.
+void flush(KernelService& service) {
+  constexpr std::chrono::milliseconds kLook{100};
+  while (!service.flush_remote(kLook) && !Interrupt::raised().load()) {
+  }
+}
+
 PrewarmReport compile(Context& context, const PrewarmOptions& options,
-                      const ServiceOptions& service_options,
-                      const std::vector<PrewarmItem>& items) {
+                      const ServiceOptions& service_options, const std::vector<PrewarmItem>& items,
+                      RemoteShare& share) {
   PrewarmMeter meter(context.console);
   const auto show = [&meter](const PrewarmProgress& progress) { meter.show(progress); };
   if (options.isolate) {
     return prewarm_isolated(items, service_options, worker_count(options.jobs), show,
-                            Interrupt::raised());
+                            Interrupt::raised(), share);
   }
   KernelService service(service_options);
   quantjit::PrewarmOptions how;
   how.jobs = options.jobs;
   how.progress = show;
   how.cancel = &Interrupt::raised();
-  return service.prewarm(items, how);
+  PrewarmReport report = service.prewarm(items, how);
+  flush(service);
+  share = share_of(service);
+  return report;
 }
 
 }  // namespace
@@ -51,9 +62,11 @@ int execute(Context& context, const PrewarmOptions& options) {
   const PrewarmSource source = gather(options, service_options.math);
   print_models(console, source.models);
   const Interrupt interrupt;
-  const PrewarmReport report = compile(context, options, service_options, source.items);
-  print_report(console, report);
-  console.document(describe_prewarm(report, source.models));
+  RemoteShare sum;
+  const PrewarmReport report = compile(context, options, service_options, source.items, sum);
+  const RemoteShare* const share = service_options.remote.empty() ? nullptr : &sum;
+  print_report(console, report, share);
+  console.document(describe_prewarm(report, share, source.models));
   if (report.cancelled) {
     console.message(
         fmt::format("interrupted: {} of {} are done and kept; the same command does the rest",

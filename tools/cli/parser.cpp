@@ -43,6 +43,8 @@ constexpr SettingOption kSettingOptions[] = {
     {"--capture-policy", "QUANTJIT_CAPTURE_POLICY", "POLICY", "error or load"},
     {"--jit", "QUANTJIT_JIT", "SWITCH", "on, or off: never compile"},
     {"--record", "QUANTJIT_RECORD", "FILE", "file that what is asked for is appended to"},
+    {"--remote", "QUANTJIT_REMOTE", "URLS",
+     "remote tiers in lookup order, separated by blanks: redis://, http://, qj+http:// or file://"},
 };
 
 constexpr const char* kSettingsGroup = "Settings (each also an environment variable)";

@@ -28,11 +28,13 @@ struct Worker {
 class Pool {
  public:
   Pool(const std::vector<PrewarmItem>& items, const ServiceOptions& options,
-       const std::function<void(const PrewarmProgress&)>& progress, const std::atomic<bool>& cancel)
+       const std::function<void(const PrewarmProgress&)>& progress, const std::atomic<bool>& cancel,
+       RemoteShare& share)
       : items_(items),
         options_(options),
         progress_(progress),
         cancel_(cancel),
+        share_(share),
         failures_(items.size()) {
     report_.requested = items.size();
   }
@@ -121,6 +123,7 @@ class Pool {
   }
 
   void take(std::size_t item, WorkerReply reply) {
+    share_ += reply.share;
     switch (reply.outcome) {
       case WorkerOutcome::kHit: ++report_.hits; break;
       case WorkerOutcome::kCompiled: ++report_.compiled; break;
@@ -170,6 +173,7 @@ class Pool {
   const ServiceOptions& options_;
   const std::function<void(const PrewarmProgress&)>& progress_;
   const std::atomic<bool>& cancel_;
+  RemoteShare& share_;
   std::vector<Worker> workers_;
   std::vector<std::optional<PrewarmReport::Failure>> failures_;  ///< by item
   std::size_t next_ = 0;
@@ -184,8 +188,8 @@ class Pool {
 PrewarmReport prewarm_isolated(const std::vector<PrewarmItem>& items, const ServiceOptions& options,
                                int jobs,
                                const std::function<void(const PrewarmProgress&)>& progress,
-                               const std::atomic<bool>& cancel) {
-  return Pool(items, options, progress, cancel)
+                               const std::atomic<bool>& cancel, RemoteShare& share) {
+  return Pool(items, options, progress, cancel, share)
       .run(std::clamp(jobs, 1, static_cast<int>(std::max<std::size_t>(1, items.size()))));
 }
 

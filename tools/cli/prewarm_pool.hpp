@@ -2,6 +2,8 @@
 // Prewarm in worker processes: whatever a compiler does to its process costs one kernel.
 #pragma once
 
+#include "tools/cli/prewarm_report.hpp"
+
 #include <quantjit/prewarm.hpp>
 #include <quantjit/service.hpp>
 
@@ -16,9 +18,11 @@ namespace quantjit::cli {
 /// @param options of the workers, who read them from the environment
 /// @param progress called after each item and once before the first
 /// @param cancel once true, what is under way is finished and nothing else begun
+/// @param share receives what the workers exchanged with remote tiers
 /// Throws: CommandFailure if workers cannot be started.
 [[nodiscard]] PrewarmReport prewarm_isolated(
     const std::vector<PrewarmItem>& items, const ServiceOptions& options, int jobs,
-    const std::function<void(const PrewarmProgress&)>& progress, const std::atomic<bool>& cancel);
+    const std::function<void(const PrewarmProgress&)>& progress, const std::atomic<bool>& cancel,
+    RemoteShare& share);
 
 }  // namespace quantjit::cli

@@ -132,7 +132,21 @@ void print_models(Console& console, const std::vector<DerivedModel>& models) {
   }
 }
 
-void print_report(Console& console, const PrewarmReport& report) {
+RemoteShare& RemoteShare::operator+=(const RemoteShare& other) {
+  taken += other.taken;
+  stored += other.stored;
+  not_stored += other.not_stored;
+  return *this;
+}
+
+RemoteShare share_of(const KernelService& service) {
+  const ServiceStats stats = service.stats();
+  return {.taken = stats.remote_hits + stats.service_compiles,
+          .stored = stats.remote_puts,
+          .not_stored = stats.remote_put_failures + stats.remote_dropped};
+}
+
+void print_report(Console& console, const PrewarmReport& report, const RemoteShare* share) {
   for (const PrewarmReport::Failure& failure : report.failures) {
     console.line(fmt::format("FAILED {} for {}: {}", failure.traits, failure.arch.to_string(),
                              failure.error));
@@ -143,6 +157,10 @@ void print_report(Console& console, const PrewarmReport& report) {
   console.line(fmt::format(
       "requested {}, hits {}, compiled {}, failed {} in {:.2f} s ({} at a time)", report.requested,
       report.hits, report.compiled, report.failures.size(), report.seconds, report.jobs));
+  if (share != nullptr) {
+    console.line(fmt::format("remote tiers: {} taken, {} stored, {} not stored", share->taken,
+                             share->stored, share->not_stored));
+  }
 }
 
 std::string refusal_text(const std::vector<DerivedModel>& models) {
@@ -157,7 +175,8 @@ std::string refusal_text(const std::vector<DerivedModel>& models) {
   return text;
 }
 
-Value describe_prewarm(const PrewarmReport& report, const std::vector<DerivedModel>& models) {
+Value describe_prewarm(const PrewarmReport& report, const RemoteShare* share,
+                       const std::vector<DerivedModel>& models) {
   Value::Object document{
       {"requested", report.requested},
       {"hits", report.hits},
@@ -167,6 +186,11 @@ Value describe_prewarm(const PrewarmReport& report, const std::vector<DerivedMod
       {"seconds", report.seconds},
       {"jobs", report.jobs},
       {"cancelled", report.cancelled}};
+  if (share != nullptr) {
+    document.emplace_back("remote", Value::Object{{"taken", share->taken},
+                                                  {"stored", share->stored},
+                                                  {"not_stored", share->not_stored}});
+  }
   if (!models.empty()) {
     const std::string refusal = refusal_text(models);
     document.emplace_back("sites", describe_sites(models));

@@ -4,6 +4,9 @@
 #include "tools/cli/commands.hpp"
 #include "tools/cli/frame.hpp"
 
+#include <algorithm>
+#include <charconv>
+#include <chrono>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -22,12 +25,25 @@ WorkerReply compile(KernelService& service, const PrewarmItem& item) {
     ImageSource source = ImageSource::kCompiled;
     static_cast<void>(service.get_image(item.descriptor, item.arch, &source));
     const bool compiled = source == ImageSource::kCompiled;
-    return {compiled ? WorkerOutcome::kCompiled : WorkerOutcome::kHit, {}, {}};
+    return {compiled ? WorkerOutcome::kCompiled : WorkerOutcome::kHit, {}, {}, {}};
   } catch (const CompileError& error) {
-    return {WorkerOutcome::kFailed, first_line(error.what()), error.details().log};
+    return {WorkerOutcome::kFailed, first_line(error.what()), error.details().log, {}};
   } catch (const std::exception& error) {
-    return {WorkerOutcome::kFailed, first_line(error.what()), {}};
+    return {WorkerOutcome::kFailed, first_line(error.what()), {}, {}};
   }
+}
+
+/// Compiles, and tells what remote tiers gave and got by that.
+WorkerReply compile_and_share(KernelService& service, const PrewarmItem& item) {
+  const RemoteShare before = share_of(service);
+  WorkerReply reply = compile(service, item);
+  while (!service.flush_remote(std::chrono::seconds(60))) {
+  }
+  const RemoteShare after = share_of(service);
+  reply.share = {.taken = after.taken - before.taken,
+                 .stored = after.stored - before.stored,
+                 .not_stored = after.not_stored - before.not_stored};
+  return reply;
 }
 
 }  // namespace
@@ -46,6 +62,10 @@ PrewarmItem decode_request(std::string_view message) {
 
 std::string encode_reply(const WorkerReply& reply) {
   std::string message(1, kCodes[static_cast<std::size_t>(reply.outcome)]);
+  for (const std::uint64_t count :
+       {reply.share.taken, reply.share.stored, reply.share.not_stored}) {
+    message += std::to_string(count) + " ";
+  }
   message += reply.error;
   message += '\n';
   message += reply.log;
@@ -61,7 +81,14 @@ WorkerReply decode_reply(std::string_view message) {
     return reply;
   }
   reply.outcome = static_cast<WorkerOutcome>(code);
-  reply.error = message.substr(1, end - 1);
+  std::size_t place = 1;
+  for (std::uint64_t* const count :
+       {&reply.share.taken, &reply.share.stored, &reply.share.not_stored}) {
+    const std::size_t blank = std::min(message.find(' ', place), end);
+    std::from_chars(message.data() + place, message.data() + blank, *count);
+    place = std::min(blank + 1, end);
+  }
+  reply.error = message.substr(place, end - place);
   reply.log = message.substr(end + 1);
   return reply;
 }
@@ -77,7 +104,7 @@ int execute(Context& context, const PrewarmWorkerOptions&) {
     return 1;
   }
   while (const auto request = read_frame(STDIN_FILENO)) {
-    if (!write_frame(answers, encode_reply(compile(service, decode_request(*request))))) {
+    if (!write_frame(answers, encode_reply(compile_and_share(service, decode_request(*request))))) {
       return 1;
     }
   }

@@ -2,6 +2,8 @@
 // What the worker processes of prewarm are asked and what they answer.
 #pragma once
 
+#include "tools/cli/prewarm_report.hpp"
+
 #include <quantjit/prewarm.hpp>
 
 #include <cstdint>
@@ -19,6 +21,7 @@ struct WorkerReply {
   WorkerOutcome outcome = WorkerOutcome::kFailed;
   std::string error;  ///< one sentence, if it failed
   std::string log;    ///< the compiler's
+  RemoteShare share;  ///< what this item exchanged with remote tiers
 };
 
 [[nodiscard]] std::string encode_request(const PrewarmItem& item);

@@ -137,6 +137,8 @@ class ServiceOptions(Structure):
         ("capture_policy", Text),
         ("jit", Text),
         ("record", Text),
+        ("remote", POINTER(Text)),
+        ("num_remote", c_size_t),
     ]
 
 
@@ -294,6 +296,8 @@ PROTOTYPES: dict[str, tuple[type | None, tuple[type, ...]]] = {
     "qj_service_open": (c_int, (c_void_p, _HANDLE_OUT)),
     "qj_service_close": (None, (c_void_p,)),
     "qj_stats": (c_int, (c_void_p, *_TEXT_OUT)),
+    "qj_remote_stats": (c_int, (c_void_p, *_TEXT_OUT)),
+    "qj_service_flush_remote": (c_int, (c_void_p, c_int64, POINTER(c_int32))),
     "qj_device_stats": (c_int, (c_void_p, c_int32, *_TEXT_OUT)),
     "qj_prometheus_text": (c_int, (c_void_p, *_TEXT_OUT)),
     "qj_device_info": (c_int, (c_void_p, c_int32, *_TEXT_OUT)),

@@ -31,6 +31,7 @@ def service_options(
     cache_max_size: int,
     ignore_environment: bool,
     memory_only: bool,
+    remote: str | Sequence[str] | None,
     settings: Mapping[str, PathLike | None],
 ) -> _abi.ServiceOptions:
     """The options of a service; `settings` are the texts among them, by member."""
@@ -40,6 +41,7 @@ def service_options(
     )  # fmt: skip
     folders = [cache_dir] if isinstance(cache_dir, (str, os.PathLike)) else list(cache_dir or [])
     options.cache_roots, options.num_cache_roots = texts(folders)
+    options.remote, options.num_remote = texts(remote.split() if isinstance(remote, str) else list(remote or []))
     if cache_shared:
         roots = [_abi.SharedRoot(as_text(root), as_text(key)) for root, key in cache_shared.items()]
         options.shared_roots = (_abi.SharedRoot * len(roots))(*roots)

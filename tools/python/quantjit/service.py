@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from ctypes import byref, c_size_t, c_uint64, c_void_p
+from ctypes import byref, c_int32, c_size_t, c_uint64, c_void_p
 from typing import Any
 
 from quantjit import _abi
@@ -21,6 +22,17 @@ _INTERRUPT_CHECK_SECONDS = 0.1
 # Kernels that launches of this process used and a service no longer hands out. They stay loaded: work on a stream and
 # captured graphs may still use them, and nobody could say when that ends.
 _retired: list[dict[tuple[str, int], Kernel]] = []
+
+# Services with remote tiers that are open when the process ends: what they have not stored there yet is not lost.
+_sharing: weakref.WeakSet[Service] = weakref.WeakSet()
+_SECONDS_AT_EXIT = 2.0
+
+
+@atexit.register
+def _flush_at_exit() -> None:
+    for service in list(_sharing):
+        if service.is_open:
+            service.flush_remote(_SECONDS_AT_EXIT)
 
 
 class Service:
@@ -38,6 +50,7 @@ class Service:
         math: "auto", "fast" or "precise"; code: "auto", "cubin" or "ptx"; capture_policy: "error" or "load".
         jit: "on", or "off": never compile.
         record: file that requests are recorded in.
+        remote: URLs of remote tiers in lookup order, or one text of them separated by blanks.
         memory_only: no disk cache.
         ignore_environment: the defaults in place of the environment.
 
@@ -58,6 +71,7 @@ class Service:
         capture_policy: str | None = None,
         jit: str | None = None,
         record: PathLike | None = None,
+        remote: str | Sequence[str] | None = None,
         memory_only: bool = False,
         ignore_environment: bool = False,
     ):
@@ -65,7 +79,9 @@ class Service:
             "kernel_dir": kernel_dir, "nvrtc": nvrtc, "cuda_driver": cuda_driver, "math": math, "code": code,
             "capture_policy": capture_policy, "jit": jit, "record": record,
         }  # fmt: skip
-        options = service_options(cache_dir, cache_shared, cache_max_size, ignore_environment, memory_only, settings)
+        options = service_options(
+            cache_dir, cache_shared, cache_max_size, ignore_environment, memory_only, remote, settings
+        )
         opened, handle = library(), c_void_p()
         opened.check(opened.qj_service_open(byref(options), byref(handle)))
         self._opened = opened
@@ -78,6 +94,13 @@ class Service:
         self.kernels: dict[tuple[str, int], Kernel] = {}
         self.launchers: dict[tuple[str, int], Any] = {}
         self._simulated: bool | None = None
+        if self.remote_stats():
+            _sharing.add(self)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the service is not closed."""
+        return self._handle is not None
 
     @property
     def handle(self) -> int:
@@ -213,8 +236,23 @@ class Service:
 
     def stats(self) -> dict[str, Any]:
         """Counters: `requests memory_hits disk_hits compiles compile_failures waits loads rejected_entries
-        publish_failures nvrtc_loaded`."""
+        publish_failures sealed_misses capture_misses nvrtc_loaded`, and sums over the remote tiers: `remote_hits
+        remote_misses remote_failures remote_rejected remote_puts remote_put_failures remote_dropped remote_benched
+        fleet_waits service_compiles`."""
         return json.loads(self._opened.text_of("qj_stats", self.handle))
+
+    def remote_stats(self) -> list[dict[str, Any]]:
+        """The remote tiers in lookup order: `label writable leases compiles benched hits misses failures rejected puts
+        put_failures dropped skipped waits service_compiles bytes_read bytes_written last_error`."""
+        return json.loads(self._opened.text_of("qj_remote_stats", self.handle))["tiers"]
+
+    def flush_remote(self, timeout: float) -> bool:
+        """Waits until what was compiled or found so far is stored in the remote tiers, at most `timeout` seconds.
+        False if it takes longer; it goes on then. `close` waits for 2 seconds at most."""
+        complete = c_int32()
+        milliseconds = round(timeout * 1000)
+        self._opened.check(self._opened.qj_service_flush_remote(self.handle, milliseconds, byref(complete)))
+        return bool(complete.value)
 
     def device_stats(self, device: int) -> dict[str, Any]:
         """Counters of a device: `requests memory_hits loads load_failures evictions loaded_kernels`."""

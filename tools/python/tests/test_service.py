@@ -254,3 +254,44 @@ def test_a_process_that_ends_with_everything_open_ends_well(simulator, cache):
         [sys.executable, "-c", program], env=environment, text=True, capture_output=True, check=False, timeout=300
     )
     assert (result.returncode, result.stdout) == (0, "end\n"), result.stderr
+
+
+# ---- Remote tiers ----
+
+
+def test_what_one_machine_compiled_the_next_one_takes(simulator, tmp_path):
+    folders = [tmp_path / name for name in ("share", "first", "second", "third")]
+    for folder in folders:
+        folder.mkdir(mode=0o700)
+    share, first, second, third = folders
+    url = f"file://{share}"
+    with quantjit.Service(cache_dir=first, remote=[url]) as service:
+        assert service.image(TRAITS, ARCH).info()["source"] == "compiled"
+        assert service.flush_remote(60)
+        assert service.stats()["remote_puts"] == 1
+        (tier,) = service.remote_stats()
+        assert (tier["label"], tier["writable"], tier["puts"], tier["last_error"]) == (url, True, 1, "")
+    with quantjit.Service(cache_dir=second, remote=f"{url}?readonly=1 file:///nonexistent/other") as service:
+        assert service.image(TRAITS, ARCH).info()["source"] == "remote"
+        assert [tier["hits"] for tier in service.remote_stats()] == [1, 0]
+    with quantjit.Service(cache_dir=third) as service:
+        assert service.remote_stats() == []
+        assert service.flush_remote(0)
+    with pytest.raises(quantjit.InvalidArgument, match="scheme"):
+        quantjit.Service(remote="gopher://host")
+
+
+def test_what_a_process_leaves_open_is_stored_at_its_end(simulator, tmp_path):
+    share, cache = tmp_path / "share", tmp_path / "cache"
+    share.mkdir()
+    cache.mkdir(mode=0o700)
+    script = f"""
+import quantjit
+service = quantjit.Service(cache_dir={str(cache)!r}, remote="file://{share}")
+for group in (16, 32, 64, 128):
+    service.image(f"per_token_group_quant:group={{group}}", {ARCH!r})
+"""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, "-c", script], env=environment, check=True, timeout=300)
+    entries = [path for path in share.rglob("*") if path.is_file() and not path.name.endswith("-latest")]
+    assert len(entries) == 4
