@@ -49,7 +49,12 @@ struct Name {
 
 /// The right to compile one request, among all machines that share a server. Saves work, decides
 /// nothing.
-enum class LeaseReply : std::uint8_t { kAcquired, kHeld, kFailed };
+enum class LeaseReply : std::uint8_t {
+  kAcquired,
+  kHeld,     ///< by another one
+  kRefused,  ///< the server answered and gives none (rights, space)
+  kFailed,   ///< no answer in time, or one that makes no sense
+};
 
 class Backend {
  public:

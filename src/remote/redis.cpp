@@ -41,6 +41,11 @@ Reply unexpected(const RedisAnswer& answer) {
           answer.kind == Kind::kNone ? answer.problem : "the server's answer makes no sense"};
 }
 
+LeaseReply no_lease(const RedisAnswer& answer) {
+  return unexpected(answer).outcome == Outcome::kRefused ? LeaseReply::kRefused
+                                                         : LeaseReply::kFailed;
+}
+
 class RedisBackend : public Backend {
  public:
   RedisBackend(const TierSpec& spec, std::size_t index)
@@ -100,7 +105,7 @@ class RedisBackend : public Backend {
     const std::string fence = prefix_ + ":1:{" + name.request + "}:fence";
     const RedisAnswer number = pool_.call({"INCR", fence}, kShortAnswer, deadline);
     if (number.kind != Kind::kNumber) {
-      return LeaseReply::kFailed;
+      return no_lease(number);
     }
     token = std::to_string(number.number);
     const RedisAnswer taken =
@@ -110,7 +115,7 @@ class RedisBackend : public Backend {
       return LeaseReply::kHeld;
     }
     if (taken.kind != Kind::kStatus) {
-      return LeaseReply::kFailed;
+      return no_lease(taken);
     }
     static_cast<void>(pool_.call({"EXPIRE", fence, kFenceSeconds}, kShortAnswer, deadline));
     return LeaseReply::kAcquired;
@@ -122,7 +127,7 @@ class RedisBackend : public Backend {
         pool_.call({"EVAL", kRenew, "1", key(name, "lease-"), token, milliseconds(duration)},
                    kShortAnswer, Deadline(limits.timeout));
     if (answer.kind != Kind::kNumber) {
-      return LeaseReply::kFailed;
+      return no_lease(answer);
     }
     return answer.number == 1 ? LeaseReply::kAcquired : LeaseReply::kHeld;
   }

@@ -247,9 +247,17 @@ void RemoteTier::name_newest(Server& server, const cache::Entry& entry, const Li
 namespace {
 
 LeaseReply to_lease_reply(const std::optional<Reply>& reply) {
-  return !reply || reply->outcome == Outcome::kFailed ? LeaseReply::kFailed
-         : reply->found()                             ? LeaseReply::kAcquired
-                                                      : LeaseReply::kHeld;
+  if (!reply) {
+    return LeaseReply::kFailed;
+  }
+  switch (reply->outcome) {
+    case Outcome::kFound: return LeaseReply::kAcquired;
+    case Outcome::kKept: return LeaseReply::kHeld;
+    case Outcome::kRefused: return LeaseReply::kRefused;
+    case Outcome::kAbsent:
+    case Outcome::kFailed: break;
+  }
+  return LeaseReply::kFailed;
 }
 
 /// So that lease calls go through the same breaker as all others.
@@ -257,6 +265,7 @@ Reply to_reply(LeaseReply lease) {
   switch (lease) {
     case LeaseReply::kAcquired: return {Outcome::kFound, {}, {}};
     case LeaseReply::kHeld: return {Outcome::kKept, {}, {}};
+    case LeaseReply::kRefused: return {Outcome::kRefused, {}, "it gives no lease"};
     case LeaseReply::kFailed: break;
   }
   return {Outcome::kFailed, {}, "the lease could not be asked for"};

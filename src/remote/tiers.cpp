@@ -10,6 +10,15 @@ namespace quantjit::remote {
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
+namespace {
+
+/// Whether a tier said who has the lease.
+bool answered(LeaseReply reply) {
+  return reply == LeaseReply::kAcquired || reply == LeaseReply::kHeld;
+}
+
+}  // namespace
+
 Tiers::Tiers(std::vector<std::unique_ptr<RemoteTier>> tiers, RemoteOptions options,
              cache::Clock& clock)
     : tiers_(std::move(tiers)), options_(options), clock_(clock), writer_(options.queue) {}
@@ -68,7 +77,7 @@ Tiers::LeaseAttempt Tiers::acquire(const Name& name) {
     if (tier->has_leases()) {
       attempt.tier = tier.get();
       attempt.reply = tier->acquire(name, options_.fleet.duration, attempt.token);
-      if (attempt.reply != LeaseReply::kFailed) {
+      if (answered(attempt.reply)) {
         break;
       }
     }
@@ -84,7 +93,7 @@ FleetTurn Tiers::take_turn(const Name& name, const std::function<bool()>& look, 
   bool waited = false;
   for (;;) {
     LeaseAttempt attempt = acquire(name);
-    if (attempt.reply == LeaseReply::kFailed) {
+    if (!answered(attempt.reply)) {
       return FleetTurn::kCompile;
     }
     if (attempt.reply == LeaseReply::kAcquired) {
