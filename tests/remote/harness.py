@@ -17,6 +17,10 @@ COMMAND = os.environ["QUANTJIT_COMMAND"]
 FEATURES = set(os.environ.get("QUANTJIT_FEATURES", "").split(","))
 sys.path.insert(0, str(SOURCE / "tools" / "python"))
 
+# Without a toolkit, the build has libnvrtc beside its programs, where a service of this process does not look.
+for _library in sorted(pathlib.Path(COMMAND).resolve().parent.glob("libnvrtc.so.*")):
+    os.environ.setdefault("QUANTJIT_NVRTC", str(_library))
+
 NO_COMPILER = "/nonexistent/libnvrtc.so"
 ARCH = "sm_90a"
 # Kernels that differ: each is one compile.
