@@ -160,9 +160,7 @@ class PrewarmRun {
     guarded(i, [&]() -> std::optional<Outcome> {
       const Request request = body_.request_for(units_[i].descriptor, units_[i].arch);
       const Fetched fetched = body_.fetch(request);
-      if (body_.remote != nullptr) {
-        body_.remote->wait_for_room();  // a long list is stored whole
-      }
+      wait_for_remote();
       if (!fetched.image->info.path.empty()) {
         const std::unique_lock lock(body_.images_mutex);
         body_.images.erase(request.id);  // it is on disk: a long list does not fill the memory
@@ -177,12 +175,20 @@ class PrewarmRun {
       const Unit& unit = units_[i];
       const Outcome outcome =
           to_outcome(body_.fetch_for_device(unit.descriptor, body_.driver(), unit.arch).source);
+      wait_for_remote();
       for (const int device : unit.devices) {
         body_.load(unit.descriptor, device, nullptr);
         loaded_.fetch_add(1, std::memory_order_relaxed);
       }
       return outcome;
     });
+  }
+
+  /// A list may be longer than the queue of what remote tiers get: it is stored whole all the same.
+  void wait_for_remote() {
+    if (body_.remote != nullptr) {
+      body_.remote->wait_for_room();
+    }
   }
 
   static Outcome to_outcome(ImageSource source) {
