@@ -79,7 +79,7 @@ std::vector<Feature> features() {
       feature("bundles", bundle::compression_version(), "zstd", "libzstd-dev"),
       feature("signatures", bundle::signature_version(), "OpenSSL", "libssl-dev"),
       feature("redis tiers", remote::redis_version(), "hiredis", "libhiredis-dev"),
-      feature("redis tiers over TLS", remote::redis_tls_version(), "OpenSSL and hiredis",
+      feature("redis tiers over TLS", remote::redis_tls_version(), "OpenSSL",
               "libssl-dev and libhiredis-dev"),
       feature("http tiers", remote::http_version(), "libcurl", "libcurl4-openssl-dev"),
       {.name = "profiler ranges",
