@@ -18,6 +18,7 @@ from quantjit._kernel import Kernel
 from quantjit._library import as_text, library, text_argument
 from quantjit.errors import refuse
 from quantjit.service import Service, default_service
+from quantjit.traits import GROUP_QUANT, TOKEN_QUANT
 
 _HOST_RULE = "a GPU's kernel takes GPU memory; host memory is the simulated device's, see QUANTJIT_CUDA_DRIVER"
 
@@ -52,9 +53,13 @@ def per_token_group_quant(
 
     Raises: InvalidArgument, and what `Service.get` raises.
     """
+    _require_both(output_q, output_s)
+    if is_torch(input):
+        run = _run_torch or _import_torch()
+        return run(GROUP_QUANT, input, traits, keys, output_q, output_s, masked_m, expected_m, stream, service)
     schedule = "masked" if masked_m is not None else None
     named = {"input": input, "output_q": output_q, "output_s": output_s, "masked_m": masked_m}
-    return _run(traits_module.GROUP_QUANT, traits, keys, schedule, named, expected_m, stream, service)
+    return _run(GROUP_QUANT, traits, keys, schedule, named, expected_m, stream, service)
 
 
 def per_token_quant(
@@ -72,8 +77,17 @@ def per_token_quant(
     `input` is [T, H], contiguous, with H divisible by 4. `output_q` and `output_s` may have more rows, which keep their
     contents. The rest is as in `per_token_group_quant`.
     """
+    _require_both(output_q, output_s)
+    if is_torch(input):
+        run = _run_torch or _import_torch()
+        return run(TOKEN_QUANT, input, traits, keys, output_q, output_s, None, 0, stream, service)
     named = {"input": input, "output_q": output_q, "output_s": output_s}
-    return _run(traits_module.TOKEN_QUANT, traits, keys, None, named, 0, stream, service)
+    return _run(TOKEN_QUANT, traits, keys, None, named, 0, stream, service)
+
+
+def _require_both(output_q: Any, output_s: Any) -> None:
+    if (output_q is None) != (output_s is None):
+        raise refuse("output_q and output_s", "one of them", "both are given or none")
 
 
 def _run(
@@ -86,10 +100,6 @@ def _run(
     stream: int | None,
     service: Service | None,
 ) -> tuple[Any, Any]:
-    if (named["output_q"] is None) != (named["output_s"] is None):
-        raise refuse("output_q and output_s", "one of them", "both are given or none")
-    if is_torch(named["input"]):
-        return (_run_torch or _import_torch())(op, traits, keys, schedule, named, expected_m, stream, service)
     service = service or default_service()
     views = {"input": view_of(named["input"], "input", stream=stream or 0)}
     try:
@@ -220,7 +230,7 @@ def reference(
     traits: str | None = None,
     *,
     arch: str,
-    op: str = traits_module.GROUP_QUANT,
+    op: str = GROUP_QUANT,
     output_q: Any = None,
     output_s: Any = None,
     masked_m: Any = None,

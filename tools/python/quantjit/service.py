@@ -93,6 +93,7 @@ class Service:
         # as a whole when kernels must be asked for anew.
         self.kernels: dict[tuple[str, int], Kernel] = {}
         self.launchers: dict[tuple[str, int], Any] = {}
+        self.calls: dict[tuple, Any] = {}
         self._simulated: bool | None = None
         if self.remote_stats():
             _sharing.add(self)
@@ -123,7 +124,7 @@ class Service:
 
     def _forget_kernels(self) -> None:
         # The table itself is kept: a thread that is about to add a kernel to it still may.
-        retired, self.kernels, self.launchers = self.kernels, {}, {}
+        retired, self.kernels, self.launchers, self.calls = self.kernels, {}, {}, {}
         _retired.append(retired)
 
     # ---- Kernels ----

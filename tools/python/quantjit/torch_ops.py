@@ -15,7 +15,6 @@ capture policy, so call once before capturing, or prewarm. Tensors on the CPU ar
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import torch
@@ -249,12 +248,6 @@ def _describe(
     return traits_module.completed(op, text, in_=_TRAIT_WORDS.get(dtype), out=out, schedule=schedule)
 
 
-@functools.lru_cache(maxsize=4096)
-def _described(op: str, traits: str | None, keys: traits_module.FrozenKeys, *rest: Any) -> str:
-    """The same, remembered. Not for code that is traced."""
-    return _describe(op, traits, traits_module.thawed(keys), *rest)
-
-
 def quantize(
     op: str,
     input: torch.Tensor,
@@ -282,30 +275,44 @@ def quantize(
 
 def run(
     op: str,
+    input: torch.Tensor,
     traits: str | None,
     keys: dict[str, object],
-    schedule: str | None,
-    named: dict[str, Any],
+    output_q: torch.Tensor | None,
+    output_s: torch.Tensor | None,
+    masked_m: torch.Tensor | None,
     expected_m: int,
     stream: int | None,
     service: Service | None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """`quantjit.per_token_group_quant` and `per_token_quant` on PyTorch tensors."""
-    input, output_q, output_s = named["input"], named["output_q"], named["output_s"]
+    out = None if output_q is None else output_q.dtype
+    schedule = None if masked_m is None else "masked"
     if _is_plain(input):
-        out = None if output_q is None else output_q.dtype
-        text = _described(op, traits, traits_module.frozen(keys), input.dtype, out, schedule)
-        if output_q is None:
+        service = service or default_service()
+        device = input.get_device()
+        if stream is None:
+            stream = current_stream(device)
+        call = (device, op, traits, traits_module.frozen(keys), input.dtype, out, schedule)
+        text, launcher = service.calls.get(call) or _plan(service, call, stream)
+        if output_q is None or output_s is None:
             output_q, output_s = empty_outputs(input, text)
-        _launch_on_gpu(
-            service or default_service(), input, output_q, output_s, text, named.get("masked_m"), expected_m, stream
-        )
+        launcher(input, output_q, output_s, stream, masked_m, expected_m)
         return output_q, output_s
-    text = describe(op, traits, keys, input, output_q, schedule)
-    if stream is not None or service is not None:  # more than the operations take
-        if output_q is None:
-            output_q, output_s = empty_outputs(input, text)
-        launch(input, output_q, output_s, text, named.get("masked_m"), expected_m, stream, service)
-        return output_q, output_s
-    outputs = None if output_q is None else (output_q, output_s)
-    return quantize(op, input, text, outputs, named.get("masked_m"), expected_m)
+    text = _describe(op, traits, keys, input.dtype, out, schedule)
+    outputs = None if output_q is None or output_s is None else (output_q, output_s)
+    if stream is None and service is None:
+        return quantize(op, input, text, outputs, masked_m, expected_m)
+    if outputs is None:
+        outputs = empty_outputs(input, text)
+    launch(input, *outputs, text, masked_m, expected_m, stream, service)  # which takes more than the operations do
+    return outputs
+
+
+def _plan(service: Service, call: tuple, stream: int) -> tuple[str, Launcher]:
+    """What a plain call needs, made once and kept: its descriptor and its launcher."""
+    kept = service.calls
+    device, op, traits, keys, *rest = call
+    text = _describe(op, traits, traits_module.thawed(keys), *rest)
+    planned = kept[call] = (text, service.launchers.get((text, device)) or _launcher(service, text, device, stream))
+    return planned

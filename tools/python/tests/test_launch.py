@@ -165,7 +165,7 @@ def test_retired_kernels_stay_loaded(driver, service):
     kept = quantjit.ops.kernel_for(service, COLUMN, 0, 0)
     launcher = Launcher(kept)
     service.reload_sources()
-    assert service.kernels == {} and service.launchers == {}
+    assert service.kernels == {} and service.launchers == {} and service.calls == {}
     del kept
     x = values(4, 512)
     codes, scales = outputs(driver, 4, 512)
