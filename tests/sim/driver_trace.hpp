@@ -39,7 +39,7 @@ inline CUcontext start() {
 
 /// A number that is no enumerator, as a caller of the C interface may pass it.
 template <class Enum>
-Enum foreign(int number) {
+__attribute__((no_sanitize("enum"))) Enum foreign(int number) {
   static_assert(sizeof(Enum) == sizeof(number));
   Enum value;
   std::memcpy(&value, &number, sizeof(value));
