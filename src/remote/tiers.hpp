@@ -53,6 +53,7 @@ class Tiers {
 
   /// For whoever would fill the queue otherwise: waits until half of it is free.
   void wait_for_room() { writer_.wait_for_room(); }
+
   /// Waits until all that was queued is done. False if that took longer.
   bool flush(std::chrono::milliseconds timeout) { return writer_.flush(timeout); }
 

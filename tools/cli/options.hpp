@@ -166,10 +166,10 @@ struct ServeOptions {
   int jobs = 0;
   std::int64_t queue = 1024;
   std::int64_t max_connections = 4096;
-  std::string max_request;     ///< bytes with suffix; empty: by what is allowed
-  double client_timeout = 30;  ///< seconds
-  double drain = 30;           ///< seconds
-  std::string status;          ///< URL of a service to report on, in place of serving
+  std::string max_request;         ///< bytes with suffix; empty: by what is allowed
+  double client_timeout = 30;      ///< seconds
+  double drain = 30;               ///< seconds
+  std::string status;              ///< URL of a service to report on, in place of serving
   std::optional<double> interval;  ///< status: seconds between reports, 0: one
 };
 
@@ -179,7 +179,8 @@ struct VersionOptions {};
 using CommandOptions =
     std::variant<VersionOptions, DemoOptions, DoctorOptions, TraitsOptions, CompileOptions,
                  ExplainOptions, RunOptions, GoldenOptions, CacheOptions, BundleOptions,
-                 BenchOptions, TuneOptions, PrewarmOptions, PrewarmWorkerOptions, CoverageOptions, ServeOptions>;
+                 BenchOptions, TuneOptions, PrewarmOptions, PrewarmWorkerOptions, CoverageOptions,
+                 ServeOptions>;
 
 struct Invocation {
   GlobalOptions global;
