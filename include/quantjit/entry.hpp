@@ -21,6 +21,9 @@ struct EntryQuery {
   Descriptor descriptor;            ///< of the service that is asked
   Arch arch;                        ///< target
   CodeKind code = CodeKind::kAuto;  ///< auto: what the service's options say, else a cubin
+  /// get_entry() asks no compile service and waits for no lease of a fleet: others wait for whoever
+  /// asks, perhaps this service too.
+  bool at_once = false;
 };
 
 /// Both parts of a key, as one service makes it.
@@ -48,7 +51,8 @@ struct EntryBytes {
 
 /// An entry from whichever tier has it, compiled if need be, once for all who ask at the same time.
 /// What is on disk afterwards is not kept in memory, so that serving any number of kernels takes no
-/// more of it. Throws as KernelService::get_image.
+/// more of it. Waits for no other process that compiles into the same cache, since that may be who
+/// asks. Throws as KernelService::get_image.
 [[nodiscard]] QUANTJIT_API EntryBytes get_entry(KernelService& service, const EntryQuery& query);
 
 /// An entry of the disk cache by its key, "<request>-<toolchain>" or "<request>" alone for the

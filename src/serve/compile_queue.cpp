@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/serve/compile_queue.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace quantjit::serve {
@@ -22,26 +23,38 @@ CompileQueue::~CompileQueue() {
   }
 }
 
-CompileQueue::Turn CompileQueue::submit(const std::string& key, Work work, Done done) {
+CompileQueue::Turn CompileQueue::submit(const std::string& key, Waits waits, Work work, Done done) {
   {
     const std::lock_guard lock(mutex_);
     if (closed_) {
       return Turn::kClosed;
     }
     if (const auto found = flights_.find(key); found != flights_.end()) {
+      if (waits == Waits::kForNobody && found->second->waits == Waits::kForOthers) {
+        return Turn::kFull;
+      }
       found->second->passengers.push_back(std::move(done));
       return Turn::kJoined;
     }
     if (waiting_.size() >= limit_ && running_ >= threads_.size()) {
       return Turn::kFull;
     }
-    auto flight = std::make_shared<Flight>(Flight{key, std::move(work), {}});
+    if (waits == Waits::kForNobody && waiting_.size() + running_ >= threads_.size() &&
+        any_waits_for_others()) {
+      return Turn::kFull;
+    }
+    auto flight = std::make_shared<Flight>(Flight{key, waits, std::move(work), {}});
     flight->passengers.push_back(std::move(done));
     flights_.emplace(key, flight);
     waiting_.push_back(std::move(flight));
   }
   changed_.notify_one();
   return Turn::kNew;
+}
+
+bool CompileQueue::any_waits_for_others() const {
+  return std::any_of(flights_.begin(), flights_.end(),
+                     [](const auto& flight) { return flight.second->waits == Waits::kForOthers; });
 }
 
 void CompileQueue::close(const Reply& reply) {

@@ -25,10 +25,12 @@ class CompileQueue {
  public:
   /// Must not throw.
   using Work = std::function<Reply()>;
+  /// Whether work may wait for others, who may wait for this queue.
+  enum class Waits : std::uint8_t { kForNobody, kForOthers };
   enum class Turn : std::uint8_t {
     kNew,     ///< the work will be done
     kJoined,  ///< somebody asked for it already
-    kFull,    ///< as many wait as may; `done` is not called
+    kFull,    ///< as many wait as may, or it would wait for others; `done` is not called
     kClosed,  ///< after close(); `done` is not called
   };
 
@@ -40,7 +42,8 @@ class CompileQueue {
   /// Answers nobody any more; waits for the work that is under way.
   ~CompileQueue();
 
-  Turn submit(const std::string& key, Work work, Done done);
+  /// Work that waits for nobody is not put behind, and does not join, what waits for others.
+  Turn submit(const std::string& key, Waits waits, Work work, Done done);
 
   /// Takes no more work, drops what waits, and answers all who wait for anything. Works under way
   /// run on, for nobody.
@@ -56,11 +59,13 @@ class CompileQueue {
  private:
   struct Flight {
     std::string key;
+    Waits waits = Waits::kForNobody;
     Work work;
     std::vector<Done> passengers;
   };
 
   void run();
+  [[nodiscard]] bool any_waits_for_others() const;
 
   const std::size_t limit_;
   mutable std::mutex mutex_;  // guards everything below; never held while working or answering

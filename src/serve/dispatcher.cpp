@@ -22,6 +22,7 @@ struct Job {
   std::shared_ptr<KernelService> own;  ///< of a source that came with the order
   EntryQuery query;
   EntryId id;
+  CompileQueue::Waits waits = CompileQueue::Waits::kForNobody;
 };
 
 namespace {
@@ -163,6 +164,11 @@ Job Dispatcher::make_job(const std::string& body) {
   if (!order.code.empty()) {
     job.query.code = parse_code_kind(order.code);
   }
+  job.query.at_once = order.at_once;
+  // Without remote tiers there is nobody to wait for.
+  if (!order.at_once && !service_.options().remote.empty()) {
+    job.waits = CompileQueue::Waits::kForOthers;
+  }
   job.id = identify_entry(*job.service, job.query);
   require_same(order, job.id);
   return job;
@@ -184,7 +190,7 @@ void Dispatcher::look_up(const std::string& body, const Done& done) {
           return current_error_reply(!job->id.toolchain.empty());
         }
       };
-      switch (queue_.submit(job->id.request, work, done)) {
+      switch (queue_.submit(job->id.request, job->waits, work, done)) {
         case CompileQueue::Turn::kJoined:
           counters_.joined.fetch_add(1, std::memory_order_relaxed);
           return;

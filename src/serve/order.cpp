@@ -203,6 +203,7 @@ Order read_order(std::string_view body, bool allow_sources) {
   order.code = members.text("code");
   order.toolchain = members.text("toolchain");
   order.request = members.text("request");
+  order.at_once = members.flag("at_once");
   members.end();
   require_hexadecimal(order.toolchain, 16, "toolchain");
   require_hexadecimal(order.request, 64, "request");

@@ -17,6 +17,8 @@ struct Order {
   std::string code;       ///< cubin or ptx; empty: as the service says
   std::string toolchain;  ///< the only one that the client can use; empty: any
   std::string request;    ///< as the client computed it; empty: it did not
+  /// Others wait for the client, perhaps this service too: it shall wait for nobody.
+  bool at_once = false;
   std::optional<Source> source;
 };
 

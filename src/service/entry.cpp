@@ -73,7 +73,8 @@ std::optional<EntryBytes> find_entry(KernelService& service, const EntryQuery& q
 EntryBytes get_entry(KernelService& service, const EntryQuery& query) {
   KernelService::Body& body = service.body();
   body.counters.requests.fetch_add(1, std::memory_order_relaxed);
-  const service::Request request = request_of(body, query);
+  service::Request request = request_of(body, query);
+  request.origin = query.at_once ? service::Origin::kUrgentOrder : service::Origin::kOrder;
   body.note(query.descriptor, query.arch);
   const service::Fetched fetched = body.fetch(request);
   EntryBytes entry = to_bytes(request, fetched);

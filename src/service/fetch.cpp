@@ -68,7 +68,10 @@ Fetched KernelService::Body::fetch_cold(const Request& request, ImagePointer sto
     throw_sealed_miss(request);
   }
   const std::string identity = require_toolchain(request).identity.short_form();
-  cache::Turn turn = store.wait_for_entry_or_lease({request.id, identity}, request.key_text);
+  cache::Turn turn;
+  if (request.origin == service::Origin::kHere) {
+    turn = store.wait_for_entry_or_lease({request.id, identity}, request.key_text);
+  }
   if (turn.found()) {
     if (ImagePointer image = from_entry(request, std::move(*turn.entry), turn.path, identity)) {
       counters.disk_hits.fetch_add(1, std::memory_order_relaxed);

@@ -64,7 +64,11 @@ class RemoteFetch {
     if (std::holds_alternative<CustomTraits>(request_.traits)) {
       return nullptr;  // its source is this program's
     }
-    const std::string order = order_of(toolchain);
+    if (request_.origin == Origin::kUrgentOrder) {
+      return nullptr;  // the service may be the one that asks
+    }
+    const bool at_once = lease || request_.origin != Origin::kHere;
+    const std::string order = order_of(toolchain, at_once);
     for (std::size_t i = 0; i < tiers_.size(); ++i) {
       if (!tiers_[i].compiles()) {
         continue;
@@ -108,8 +112,8 @@ class RemoteFetch {
     return with_path(std::move(image), std::move(path));
   }
 
-  /// The body of POST /v1/compile.
-  [[nodiscard]] std::string order_of(const std::string& toolchain) const {
+  /// The body of POST /v1/compile. @param at_once others wait for this process
+  [[nodiscard]] std::string order_of(const std::string& toolchain, bool at_once) const {
     nlohmann::json order{{"traits", request_.traits_text},
                          {"arch", request_.arch.to_string()},
                          {"math", to_string(request_.math)},
@@ -117,6 +121,9 @@ class RemoteFetch {
                          {"request", request_.id}};
     if (!toolchain.empty()) {
       order["toolchain"] = toolchain;
+    }
+    if (at_once) {
+      order["at_once"] = true;
     }
     return order.dump();
   }
@@ -180,7 +187,7 @@ Fetched KernelService::Body::fetch_or_compile(const Request& request, const std:
     return {std::move(image), ImageSource::kRemote};
   }
   remote::FleetLease lease;
-  if (remote->has_leases()) {
+  if (remote->has_leases() && request.origin != service::Origin::kUrgentOrder) {
     ImagePointer image;
     const auto look = [&] {
       image = fetch.look(identity, remote::Counting::kNoMiss);

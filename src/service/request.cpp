@@ -33,7 +33,8 @@ Request make_request(const Descriptor& descriptor, const Arch& arch, MathMode pr
                   .sources = std::move(sources),
                   .closure = {},
                   .key_text = {},
-                  .id = {}};
+                  .id = {},
+                  .origin = Origin::kHere};
   if (const auto* const custom = std::get_if<CustomTraits>(&request.traits)) {
     request.sources = with_files_of(*request.sources, custom->operation->source);
   }

@@ -10,11 +10,19 @@
 #include <quantjit/kernel.hpp>
 #include <quantjit/traits.hpp>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 
 namespace quantjit::service {
+
+/// Who asks, which says whom a request may wait for: nobody waits for one who waits for him.
+enum class Origin : std::uint8_t {
+  kHere,         ///< this process
+  kOrder,        ///< a client of its service, which may have the lease of this machine's cache
+  kUrgentOrder,  ///< one that others wait for: it has the lease of a fleet, or is a service itself
+};
 
 /// One thing to compile, resolved: nothing in it depends on the machine.
 struct Request {
@@ -28,6 +36,7 @@ struct Request {
   Closure closure;
   std::string key_text;  ///< labelled, length-prefixed fields
   std::string id;        ///< SHA-256 of key_text, 64 hexadecimal digits
+  Origin origin = Origin::kHere;
 };
 
 /// Version of what a key says: raised whenever the meaning of a field or of an entry's metadata

@@ -12,6 +12,7 @@ using quantjit::serve::CompileQueue;
 using quantjit::serve::Done;
 using quantjit::serve::Reply;
 using Turn = CompileQueue::Turn;
+using Waits = CompileQueue::Waits;
 
 namespace {
 
@@ -52,24 +53,38 @@ CompileQueue::Work quick() {
 
 }  // namespace
 
+TEST_CASE("CompileQueue: what others wait for is not put behind what waits for others", "[serve]") {
+  Answers answers;
+  Gate gate;
+  CompileQueue queue(1, 8);
+  REQUIRE(queue.submit("a", Waits::kForOthers, gate.work(), answers.done()) == Turn::kNew);
+  gate.begun.wait();
+  CHECK(queue.submit("a", Waits::kForOthers, quick(), answers.done()) == Turn::kJoined);
+  CHECK(queue.submit("b", Waits::kForOthers, quick(), answers.done()) == Turn::kNew);
+  CHECK(queue.submit("a", Waits::kForNobody, quick(), answers.done()) == Turn::kFull);
+  CHECK(queue.submit("b", Waits::kForNobody, quick(), answers.done()) == Turn::kFull);
+  CHECK(queue.submit("c", Waits::kForNobody, quick(), answers.done()) == Turn::kFull);
+  gate.open.count_down();
+}
+
 TEST_CASE("CompileQueue: a key is worked on once, and all who asked are answered", "[serve]") {
   Answers answers;
   Gate gate;
   {
     CompileQueue queue(1, 1);
-    REQUIRE(queue.submit("a", gate.work(), answers.done()) == Turn::kNew);
+    REQUIRE(queue.submit("a", Waits::kForNobody, gate.work(), answers.done()) == Turn::kNew);
     gate.begun.wait();
     for (int i = 0; i < 10; ++i) {
-      CHECK(queue.submit("a", quick(), answers.done()) == Turn::kJoined);
+      CHECK(queue.submit("a", Waits::kForNobody, quick(), answers.done()) == Turn::kJoined);
     }
-    CHECK(queue.submit("b", quick(), answers.done()) == Turn::kNew);
-    CHECK(queue.submit("b", quick(), answers.done()) == Turn::kJoined);
-    CHECK(queue.submit("c", quick(), answers.done()) == Turn::kFull);
+    CHECK(queue.submit("b", Waits::kForNobody, quick(), answers.done()) == Turn::kNew);
+    CHECK(queue.submit("b", Waits::kForNobody, quick(), answers.done()) == Turn::kJoined);
+    CHECK(queue.submit("c", Waits::kForNobody, quick(), answers.done()) == Turn::kFull);
     CHECK(queue.load().running == 1);
     CHECK(queue.load().waiting == 1);
     CHECK(answers.good == 0);
     std::promise<void> last;
-    queue.submit("b", quick(), [&](const Reply&) { last.set_value(); });
+    queue.submit("b", Waits::kForNobody, quick(), [&](const Reply&) { last.set_value(); });
     gate.open.count_down();
     last.get_future().wait();
   }
@@ -81,14 +96,14 @@ TEST_CASE("CompileQueue: closed, it answers all who wait and takes nobody", "[se
   Answers answers;
   Gate gate;
   CompileQueue queue(1, 10);
-  REQUIRE(queue.submit("a", gate.work(), answers.done()) == Turn::kNew);
+  REQUIRE(queue.submit("a", Waits::kForNobody, gate.work(), answers.done()) == Turn::kNew);
   gate.begun.wait();
-  REQUIRE(queue.submit("a", quick(), answers.done()) == Turn::kJoined);
-  REQUIRE(queue.submit("b", quick(), answers.done()) == Turn::kNew);
+  REQUIRE(queue.submit("a", Waits::kForNobody, quick(), answers.done()) == Turn::kJoined);
+  REQUIRE(queue.submit("b", Waits::kForNobody, quick(), answers.done()) == Turn::kNew);
   queue.close(reply_of(503));
   CHECK(answers.other == 3);
   CHECK(answers.good == 0);
-  CHECK(queue.submit("a", quick(), answers.done()) == Turn::kClosed);
+  CHECK(queue.submit("a", Waits::kForNobody, quick(), answers.done()) == Turn::kClosed);
   CHECK(queue.load().running == 1);
   gate.open.count_down();
 }
@@ -105,8 +120,8 @@ TEST_CASE("CompileQueue: nobody is forgotten when many ask and it is closed amid
     for (int t = 0; t < kThreads; ++t) {
       threads.emplace_back([&, t] {
         for (int i = 0; i < kEach; ++i) {
-          const Turn turn =
-              queue.submit(std::to_string((i * (t + 1)) % 37), quick(), answers.done());
+          const Turn turn = queue.submit(std::to_string((i * (t + 1)) % 37), Waits::kForNobody,
+                                         quick(), answers.done());
           asked.fetch_add(1);
           refused.fetch_add(turn == Turn::kFull || turn == Turn::kClosed ? 1 : 0);
         }
