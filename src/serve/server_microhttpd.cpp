@@ -6,6 +6,7 @@
 #include "src/serve/connections.hpp"
 #include "src/serve/dispatcher.hpp"
 #include "src/serve/exchange.hpp"
+#include "src/serve/http_head.hpp"
 #include "src/serve/report.hpp"
 #include "src/serve/server.hpp"
 #include "src/serve/token.hpp"
@@ -14,10 +15,8 @@
 
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <cstdarg>
 #include <cstdio>
-#include <cstring>
 #include <microhttpd.h>
 #include <sys/socket.h>
 #include <thread>
@@ -42,20 +41,6 @@ void log_line(void*, const char* format, va_list arguments) {
     std::vsnprintf(text, sizeof(text), format, arguments);
     base::log_debug(std::string("http: ") + text);
   }
-}
-
-const char* header(MHD_Connection* connection, const char* name) {
-  return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
-}
-
-/// As announced; 0 if it is not.
-std::uint64_t content_length(MHD_Connection* connection) {
-  const char* const text = header(connection, MHD_HTTP_HEADER_CONTENT_LENGTH);
-  std::uint64_t length = 0;
-  if (text != nullptr) {
-    std::from_chars(text, text + std::strlen(text), length);
-  }
-  return length;
 }
 
 }  // namespace
@@ -164,9 +149,11 @@ class Server::Impl {
       *state = pointer;
       connections_.enter(connection, Phase::kBody);
       (*pointer)->reply = refuse_by_head(connection, **pointer);
-      // A client that is still sending would not read an answer, unless it has very much to send.
+      // A client that is still sending would not read an answer, unless it has very much to send or
+      // nobody knows how much.
       const bool at_once =
-          (*pointer)->reply && content_length(connection) > options_.max_request + kDiscarded;
+          (*pointer)->reply && (has_two_lengths(connection) ||
+                                content_length(connection) > options_.max_request + kDiscarded);
       return at_once ? send(connection, **pointer, *(*pointer)->reply) : MHD_YES;
     }
     const Pointer& exchange = *static_cast<Pointer*>(*state);
@@ -197,6 +184,11 @@ class Server::Impl {
 
   /// What the head of a request is enough to refuse.
   std::optional<Reply> refuse_by_head(MHD_Connection* connection, const Exchange& exchange) {
+    if (has_two_lengths(connection)) {
+      Reply reply = error_reply(400, "BadRequest", "the request tells its length twice");
+      reply.headers.emplace_back(MHD_HTTP_HEADER_CONNECTION, "close");
+      return reply;
+    }
     const bool open = exchange.route == Route::kHealth ||
                       (exchange.route == Route::kMetrics && options_.open_metrics);
     const char* const shown = header(connection, MHD_HTTP_HEADER_AUTHORIZATION);

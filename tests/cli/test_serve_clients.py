@@ -132,6 +132,18 @@ class Clients(ServeTest):
         self.assertGreaterEqual(self.metric("quantjit_serve_timeouts_total"), 1)
         self.lives()
 
+    def test_lengths_that_are_told_twice(self):
+        self.start()
+        body = order(ROW).encode()
+        length = b"Content-Length: %d\r\n" % len(body)
+        coding = b"Transfer-Encoding: chunked\r\n"
+        hidden = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+        for lengths in (length + b"Content-Length: 5\r\n", b"content-length: 5\r\n" + length, length + coding, coding + length):
+            for sent in (body, b"0\r\n\r\n"):
+                answer = self.raw(self.HEAD + lengths + b"\r\n" + sent + hidden)
+                self.assertEqual((answer[:13], answer.count(b"HTTP/1.1 ")), (b"HTTP/1.1 400 ", 1), (lengths, answer))
+        self.lives()
+
     def drip(self, client, data):
         """Sends a byte at a time until the service has had enough; how long that took."""
         begin = time.monotonic()
