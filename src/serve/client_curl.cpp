@@ -58,7 +58,8 @@ std::string fetch(const std::string& url, const std::string& token,
   curl_easy_setopt(curl, CURLOPT_WRITEDATA, &body);
   const CURLcode code = curl_easy_perform(curl);
   if (code != CURLE_OK) {
-    throw Error(url + " cannot be read: " + curl_easy_strerror(code) +
+    throw Error(url + " cannot be read: " +
+                (code == CURLE_WRITE_ERROR ? "its answer is too long" : curl_easy_strerror(code)) +
                 "; see whether the service runs there");
   }
   long status = 0;

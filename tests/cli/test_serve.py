@@ -2,7 +2,9 @@
 """quantjit serve: what it answers."""
 
 import concurrent.futures
+import http.server
 import re
+import threading
 import unittest
 
 from harness import ROW
@@ -200,7 +202,34 @@ class Answers(ServeTest):
         self.assertEqual(self.document("serve", "--status", "qj+" + url + "/")["service"]["disk_hits"], 1)
         self.end()
         self.assertIn("cannot be read", self.fails("serve", "--status", url).err)
-        self.refuses("serve", "--status", "file:///etc/passwd")
+        for address in ("file:///etc/passwd", "", "http://user:hidden@127.0.0.1"):
+            self.assertNotIn("hidden", self.refuses("serve", "--status", address).err)
+
+    def test_status_of_what_is_no_service(self):
+        bodies = [b"", b"[]", b"<html>", b"[" * 100_000 + b"]" * 100_000, b'{"a":' * 100_000 + b"1" + b"}" * 100_000,
+                  b" " * (5 << 20), b'{"version":"\xff"}']  # fmt: skip
+
+        class Answer(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(self.server.body)))
+                self.end_headers()
+                self.wfile.write(self.server.body)
+
+            def log_message(self, *_):
+                pass
+
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answer) as server:
+            server.daemon_threads = True
+            server.handle_error = lambda *_: None
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            url = f"http://127.0.0.1:{server.server_port}"
+            for server.body in bodies:
+                self.fails("serve", "--status", url)
+            server.body = b'{"version":"\\u001b[2J","state":"' + b'","uptime_s":1,"deep":' + b"[" * 90 + b"]" * 90 + b"}"
+            shown = self.command("serve", "--status", url)
+            self.assertEqual((shown.status, "\033" in shown.out), (0, False), shown)
+            server.shutdown()
 
 
 class Sources(ServeTest):

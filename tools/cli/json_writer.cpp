@@ -65,7 +65,10 @@ std::string to_json(const Value& value) {
 }
 
 Value from_json(const std::string& text) {
-  const Json json = Json::parse(text, nullptr, false);
+  // What is nested deeper than any report is dropped, since each level takes some of the stack.
+  constexpr int kDeepest = 64;
+  const Json json = Json::parse(
+      text, [](int depth, Json::parse_event_t, Json&) { return depth <= kDeepest; }, false);
   return json.is_discarded() ? Value() : convert(json);
 }
 

@@ -57,6 +57,9 @@ void add_serve_command(CLI::App& app, CommandOptions& command, ServeOptions& ser
       ->type_name("FILE");
   CLI::Option* const status =
       serving->add_option("--status", serve.status, "report on the service at this address")
+          ->check([](const std::string& url) {
+            return url.empty() ? std::string("it must be a URL") : std::string();
+          })
           ->type_name("URL");
   serving
       ->add_option("--interval", serve.interval,

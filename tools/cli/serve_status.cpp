@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <optional>
@@ -60,10 +61,17 @@ double number_at(const Value& report, std::string_view path) {
   return real != nullptr ? *real : 0;
 }
 
+/// As a terminal may see it, whoever wrote it.
+std::string printable(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
+  return text;
+}
+
 std::string text_at(const Value& report, std::string_view name) {
   const Value* const at = find(report, name);
   const auto* const text = at != nullptr ? std::get_if<std::string>(&at->content()) : nullptr;
-  return text != nullptr ? *text : std::string();
+  return text != nullptr ? printable(*text) : std::string();
 }
 
 std::string answers_by_status(const Value& report) {
@@ -77,7 +85,8 @@ std::string answers_by_status(const Value& report) {
   for (const auto& [route, statuses] : *routes) {
     if (const auto* const counts = std::get_if<Value::Object>(&statuses.content())) {
       for (const auto& [status, count] : *counts) {
-        list += fmt::format("  {:<14} {}  {:.0f}\n", route, status, number_at(statuses, status));
+        list += fmt::format("  {:<14} {}  {:.0f}\n", printable(route), printable(status),
+                            number_at(statuses, status));
       }
     }
   }
@@ -132,6 +141,10 @@ std::string report_url(std::string url) {
   }
   if (!url.starts_with("http://") && !url.starts_with("https://")) {
     throw InvalidArgument("--status", "\"" + url + "\"", "it must begin with http:// or https://");
+  }
+  if (url.find('@') != std::string::npos) {
+    throw InvalidArgument("--status", "malformed",
+                          "it must hold no user or password; services ask for --token-file");
   }
   while (url.ends_with('/')) {
     url.pop_back();
