@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A fleet compiles once: many processes on many machines that share a server."""
 
+import os
+import shutil
+
 from harness import ARCH, DESCRIPTORS, NO_COMPILER, SOURCE, RemoteTest
-from servers import Nginx, Redis
+from servers import Nginx, Redis, wait_until
 
 MODEL = SOURCE / "tests" / "data" / "models" / "deepseek-v4-pro.json"
 MACHINES, PROCESSES = 4, 16
@@ -147,3 +150,73 @@ class FleetOnAFolder(RemoteTest):
         self.assertEqual((second["hits"], second["compiled"]), (len(KERNELS), 0))
         third = self.document("third", "prewarm", *KERNELS, "--arch", ARCH, QUANTJIT_REMOTE=f"file://{near}")
         self.assertEqual((third["hits"], third["compiled"]), (len(KERNELS), 0))
+
+class LostHolder(RemoteTest):
+    """A machine that dies while the others wait for what it compiles."""
+
+    needs = ("HIREDIS", "redis-server")
+
+    def setUp(self):
+        super().setUp()
+        fake, builtins = os.environ.get("FAKE_NVRTC"), os.environ.get("FAKE_BUILTINS")
+        if not fake or not builtins:
+            self.skipTest("the compiler of the tests was not built")
+        nvrtc = self.work / "nvrtc"
+        nvrtc.mkdir()
+        shutil.copy(fake, nvrtc / "libnvrtc.so.13")
+        shutil.copy(builtins, nvrtc / "libnvrtc-builtins.so.13.78")
+        self.redis = self.serve(Redis(self.work / "redis"))
+        self.environment.update(
+            QUANTJIT_NVRTC=str(nvrtc / "libnvrtc.so.13"), QUANTJIT_CODE="ptx",
+            QUANTJIT_REMOTE=f"redis://127.0.0.1:{self.redis.port}?timeout=20s&lease_wait=10m",
+        )  # fmt: skip
+        self.hold = self.work / "hold"
+        self.begun = self.work / "hold.begun"
+        self.hold.touch()
+        self.addCleanup(self.hold.unlink, missing_ok=True)
+
+    def leases(self):
+        return [key for key in self.redis.keys() if ":lease-" in key]
+
+    def begin(self, machine, **settings):
+        return self.start(machine, "compile", KERNELS[0], "--arch", ARCH, **settings)
+
+    def holder(self):
+        """A machine in the middle of a compile."""
+        process = self.begin("holder", QUANTJIT_FAKE_HOLD=str(self.hold))
+        self.addCleanup(process.running.kill)
+        wait_until(self.begun.exists, "the compile of the holder")
+        self.assertEqual(len(self.leases()), 1)
+        return process
+
+    def test_others_go_on_when_the_lease_of_a_killed_holder_ends(self):
+        holder = self.holder()
+        waiting = [self.begin(f"machine{machine}") for machine in range(4)]
+        holder.running.kill()
+        holder.running.communicate()
+        sources = sorted(process.document(self)["source"] for process in waiting)
+        self.assertEqual(sources, ["compiled", "remote", "remote", "remote"], "one of them takes the holder's place")
+        self.assertEqual(self.leases(), [])
+        self.assertEqual(self.begun.stat().st_size, 1)
+
+    def test_a_holder_that_is_slow_is_waited_for(self):
+        holder = self.holder()
+        fence = next(key for key in self.redis.keys() if key.endswith(":fence"))
+        waiting = [self.begin(f"machine{machine}") for machine in range(2)]
+        # Each look at the lease counts: they have found it held, more than once.
+        wait_until(lambda: int(self.redis.call("GET", fence).split(b"\r\n")[1]) > 6, "the others' looks")
+        self.hold.unlink()
+        self.assertEqual(holder.document(self)["source"], "compiled")
+        self.assertEqual([process.document(self)["source"] for process in waiting], ["remote", "remote"])
+        self.assertEqual(self.leases(), [])
+
+    def test_everything_in_the_server_is_forgotten_while_one_compiles(self):
+        holder = self.holder()
+        self.assertEqual(self.redis.call("FLUSHALL"), b"+OK\r\n")
+        second = self.begin("second")
+        self.assertEqual(second.document(self)["source"], "compiled")
+        self.hold.unlink()
+        self.assertEqual(holder.document(self)["source"], "compiled")
+        self.assertEqual(self.leases(), [])
+        third = self.begin("third")
+        self.assertEqual(third.document(self)["source"], "remote")
