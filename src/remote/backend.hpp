@@ -22,9 +22,10 @@ enum class Outcome : std::uint8_t {
 
 struct Reply {
   Outcome outcome = Outcome::kFailed;
-  std::string body;   ///< of get, if found
-  std::string error;  ///< one phrase if refused or failed; holds no secret
-  bool busy = false;  ///< refused since the server has too much to do now: another try may help
+  std::string body;      ///< of get, if found
+  std::string error;     ///< one phrase if refused or failed; holds no secret
+  bool busy = false;     ///< refused since the server has too much to do now: another try may help
+  bool of_this = false;  ///< refused for what was asked: the server may serve something else
 
   [[nodiscard]] bool found() const { return outcome == Outcome::kFound; }
 };

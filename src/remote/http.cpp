@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace quantjit::remote {
@@ -15,6 +16,8 @@ namespace {
 
 constexpr std::size_t kNoBody = std::size_t{64} << 10;  // bytes that answers without one may have
 constexpr std::size_t kMaxMessage = 300;
+/// Statuses of orders that cannot be done, by a service that does others.
+constexpr std::array<int, 4> kOfThis{400, 409, 413, 422};
 constexpr const char* kOnlyIfAbsent = "If-None-Match: *";
 
 /// What a compile service says was wrong, as one short line; empty if it says nothing.
@@ -218,6 +221,9 @@ class CompileService : public HttpClient {
     HttpAnswer answer;
     Reply reply = fetch(std::move(request), limits, answer);
     if (!reply.found() && answer.status >= 400) {
+      // Whatever keeps it from compiling, it may still give out what it has.
+      reply.outcome = answer.status >= 500 ? Outcome::kRefused : reply.outcome;
+      reply.of_this = std::find(kOfThis.begin(), kOfThis.end(), answer.status) != kOfThis.end();
       if (const std::string message = service_message(answer.body, secret()); !message.empty()) {
         reply.error = "the server answered " + std::to_string(answer.status) + ": " + message;
       }

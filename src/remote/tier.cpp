@@ -123,7 +123,8 @@ Look RemoteTier::look_at(std::optional<Reply>&& reply, const Wanted& wanted, Cou
     return {};
   }
   if (!reply->found()) {
-    return {.status = LookStatus::kFailed, .entry = {}, .busy = reply->busy};
+    return {
+        .status = LookStatus::kFailed, .entry = {}, .busy = reply->busy, .of_this = reply->of_this};
   }
   count(TierCounter::kBytesRead, reply->body.size());
   const cache::MacKey key = mac_key();
@@ -162,7 +163,7 @@ Look RemoteTier::compile(const Wanted& wanted, std::string_view order) {
   if (look.found()) {
     pass.succeeded();
     count(TierCounter::kServiceCompiles);
-  } else if (look.status == LookStatus::kFailed && !look.busy) {
+  } else if (look.status == LookStatus::kFailed && !look.busy && !look.of_this) {
     pass.failed();
   }
   return look;

@@ -56,7 +56,8 @@ enum class LookStatus : std::uint8_t {
 struct Look {
   LookStatus status = LookStatus::kAbsent;
   std::optional<cache::Entry> entry;  ///< if and only if found
-  bool busy = false;  ///< failed since the server has too much to do: worth another try
+  bool busy = false;     ///< failed since the server has too much to do: worth another try
+  bool of_this = false;  ///< failed, and something else may not
 
   [[nodiscard]] bool found() const { return status == LookStatus::kFound; }
 };

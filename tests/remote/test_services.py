@@ -5,7 +5,7 @@ import concurrent.futures
 import http.client
 import json
 
-from harness import ARCH, COMMAND, DESCRIPTORS, RemoteTest
+from harness import ARCH, COMMAND, DESCRIPTORS, NO_COMPILER, RemoteTest
 from servers import DEADLINE_SECONDS, Redis, Server, free_port
 
 KERNELS = DESCRIPTORS[:4]
@@ -89,6 +89,27 @@ class Services(RemoteTest):
         compiles = sum(service.counters()["compiles"] for service in services)
         self.assertGreaterEqual(compiles, len(KERNELS))
         self.assertLessEqual(compiles, 2 * len(KERNELS))
+
+    def test_what_a_service_cannot_compile_does_not_hide_what_it_can(self):
+        service = self.service("service", "")
+        archs = f"sm_999,{ARCH}"  # no compiler knows the first
+        remote = f"qj+http://127.0.0.1:{service.port}?{PATIENCE}"
+        asking = self.start("machine", "prewarm", *KERNELS, "--arch", archs, "-j", "1",
+                            QUANTJIT_REMOTE=remote, QUANTJIT_NVRTC=NO_COMPILER)  # fmt: skip
+        out, said = asking.running.communicate(timeout=300)
+        made = json.loads(out)
+        self.assertEqual((made["hits"], len(made["failed"])), (len(KERNELS), len(KERNELS)), said)
+        self.assertEqual(service.counters()["compiles"] - service.counters()["compile_failures"], len(KERNELS))
+
+    def test_a_service_without_a_compiler_gives_out_what_it_has(self):
+        self.document("service", "prewarm", *KERNELS[1::2], "--arch", ARCH)
+        self.environment["QUANTJIT_NVRTC"] = NO_COMPILER
+        service = self.service("service", "")
+        asking = self.start("machine", "prewarm", *KERNELS, "--arch", ARCH, "-j", "1",
+                            QUANTJIT_REMOTE=f"qj+http://127.0.0.1:{service.port}?{PATIENCE}")  # fmt: skip
+        out, said = asking.running.communicate(timeout=300)
+        made = json.loads(out)
+        self.assertEqual((made["hits"], len(made["failed"])), (len(KERNELS[1::2]), len(KERNELS[::2])), said)
 
     def test_what_a_client_says_about_waiting(self):
         service = self.service("service", "")

@@ -52,7 +52,7 @@ TEST_CASE("Compile service: what it refuses is told in its words, but no secret"
            {400, start + "no such key\"}}", "refused", "the server answered 400: no such key"},
            {422, start + "line 1\\nline 2\"}}", "refused", "the server answered 422: line 1"},
            {429, start + "queue full\"}}", "refused", "the server answered 429: queue full"},
-           {503, start + "draining\"}}", "failed", "the server answered 503: draining"},
+           {503, start + "draining\"}}", "refused", "the server answered 503: draining"},
            {401, start + "h4nter2 is wrong\"}}", "refused", "the server answered 401"},
            {400, start + "\\u0007\"}}", "refused", "the server answered 400"},
            {400, "{\"error\":7}", "refused", "the server answered 400"},
@@ -67,6 +67,7 @@ TEST_CASE("Compile service: what it refuses is told in its words, but no secret"
     const Reply reply = backend->compile("{}", generous());
     CHECK(to_string(reply.outcome) == row.outcome);
     CHECK(reply.error == row.says);
+    CHECK(reply.of_this == (row.status == 400 || row.status == 422));
     CHECK(http.requests().at(0).has("Authorization: Bearer h4nter2"));
   }
 }
