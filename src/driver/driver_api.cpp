@@ -5,7 +5,6 @@
 
 #include <quantjit/error.hpp>
 
-#include <cstdlib>
 #include <map>
 #include <pthread.h>
 #include <sys/mman.h>
@@ -161,9 +160,15 @@ const DriverApi& DriverApi::load(const std::string& path) {
   std::call_once(hooks, [] {
     process_mark = make_process_mark();
     pthread_atfork(nullptr, nullptr, [] { process_mark->store(0, std::memory_order_relaxed); });
-    // Exit handlers run in reverse order: objects made after this point still find the driver
-    // alive.
-    (void)std::atexit([] { process_live.store(false, std::memory_order_relaxed); });
+    // Destructors run in reverse order: objects made after this point still find the driver alive.
+    // Not by atexit(), which ThreadSanitizer calls also after this library was unloaded.
+    struct AtExit {
+      AtExit() = default;
+      AtExit(const AtExit&) = delete;
+      AtExit& operator=(const AtExit&) = delete;
+      ~AtExit() { process_live.store(false, std::memory_order_relaxed); }
+    };
+    static const AtExit at_exit;
   });
   const std::string name = path.empty() ? kDefaultLibrary : path;
   Registry& known = registry();
