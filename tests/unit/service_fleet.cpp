@@ -49,7 +49,8 @@ TEST_CASE("remote: a compile service is asked before this machine compiles, and 
                                  {"math", "fast"},
                                  {"code", "cubin"},
                                  {"request", key.substr(0, 64)},
-                                 {"toolchain", key.substr(65)}});
+                                 {"toolchain", key.substr(65)},
+                                 {"at_once", true}});  // since it has the lease of the fleet
     CHECK(service.stats().compiles == 0);
     CHECK(service.stats().service_compiles == 1);
     CHECK(redis.items().contains(key));
