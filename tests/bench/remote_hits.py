@@ -11,6 +11,7 @@ compile costs here. Server and clients share the machine.
 """
 
 import argparse
+import contextlib
 import os
 import pathlib
 import statistics
@@ -108,8 +109,10 @@ def main():
             "redis": f"redis://127.0.0.1:{redis.port}", "nginx": f"http://127.0.0.1:{nginx.port}",
             "serve": f"qj+http://127.0.0.1:{serve.port}", "file": f"file://{work}/files",
         }  # fmt: skip
-        started = [server.start() for server in (redis, nginx, serve)]
-        try:
+        with contextlib.ExitStack() as running:
+            for server in (redis, nginx, serve):
+                running.callback(server.stop)
+                server.start()
             print(f"{'tier':8}{'clients':>8}{'hits/s':>10}{'p50 us':>10}{'p99 us':>10}{'bytes':>10}{'cold ms':>10}")
             for tier, url in tiers.items():
                 cold = statistics.median(fill(url))
@@ -122,9 +125,6 @@ def main():
                         f"{times[len(times) * 99 // 100]:10.0f}{size:10.0f}{cold:10.1f}",
                         flush=True,
                     )
-        finally:
-            for server in started:
-                server.stop()
 
 
 if __name__ == "__main__":
