@@ -21,7 +21,7 @@ nvtxDomainHandle_t domain() noexcept {
 }  // namespace
 
 // Profilers set it for the processes that they start.
-const bool nvtx_detail::attached = environment("NVTX_INJECTION64_PATH").has_value();
+const bool nvtx_detail::kAttached = environment("NVTX_INJECTION64_PATH").has_value();
 
 void nvtx_detail::push(std::string_view name, std::string_view detail) noexcept {
   // On the stack: launches allocate nothing, whoever looks.

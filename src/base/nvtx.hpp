@@ -9,14 +9,14 @@ namespace quantjit::base {
 
 namespace nvtx_detail {
 /// Whether a tool was injected when the process began. Written once, before main().
-extern const bool attached;
+extern const bool kAttached;
 void push(std::string_view name, std::string_view detail) noexcept;
 void pop() noexcept;
 }  // namespace nvtx_detail
 
 /// Whether anybody looks at ranges.
 [[nodiscard]] inline bool profiled() noexcept {
-  return nvtx_detail::attached;
+  return nvtx_detail::kAttached;
 }
 
 /// Whether this build has ranges at all.

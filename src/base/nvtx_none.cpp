@@ -4,7 +4,7 @@
 
 namespace quantjit::base {
 
-const bool nvtx_detail::attached = false;
+const bool nvtx_detail::kAttached = false;
 
 void nvtx_detail::push(std::string_view, std::string_view) noexcept {}
 

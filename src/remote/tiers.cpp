@@ -37,7 +37,7 @@ bool Tiers::has_service() const {
                      [](const auto& tier) { return tier->compiles(); });
 }
 
-void Tiers::put_later(std::shared_ptr<const cache::Entry> entry, std::size_t count,
+void Tiers::put_later(const std::shared_ptr<const cache::Entry>& entry, std::size_t count,
                       FleetLease lease) {
   std::vector<RemoteTier*> takers;
   for (std::size_t i = 0; i < std::min(count, tiers_.size()); ++i) {

@@ -48,7 +48,7 @@ class Tiers {
 
   /// Stores an entry in the writable ones of the first `count` tiers, in the background, and then
   /// gives `lease` back. What does not fit into the queue is counted as dropped.
-  void put_later(std::shared_ptr<const cache::Entry> entry, std::size_t count,
+  void put_later(const std::shared_ptr<const cache::Entry>& entry, std::size_t count,
                  FleetLease lease = {});
 
   /// For whoever would fill the queue otherwise: waits until half of it is free.

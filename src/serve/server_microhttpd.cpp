@@ -38,8 +38,9 @@ constexpr std::chrono::seconds kLastWords{2};
 void log_line(void*, const char* format, va_list arguments) {
   if (base::log_enabled(base::LogLevel::kDebug)) {
     char text[512];
-    std::vsnprintf(text, sizeof(text), format, arguments);
-    base::log_debug(std::string("http: ") + text);
+    if (std::vsnprintf(text, sizeof(text), format, arguments) > 0) {
+      base::log_debug(std::string("http: ") + text);
+    }
   }
 }
 

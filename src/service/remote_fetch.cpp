@@ -49,7 +49,8 @@ class RemoteFetch {
     for (std::size_t i = 0; i < tiers_.size(); ++i) {
       Look look = tiers_[i].get({request_.id, toolchain, request_.key_text}, counting);
       if (look.found()) {
-        if (ImagePointer image = take(tiers_[i], std::move(*look.entry), i, {})) {
+        remote::FleetLease none;
+        if (ImagePointer image = take(tiers_[i], std::move(*look.entry), i, none)) {
           return image;
         }
       }
@@ -75,8 +76,7 @@ class RemoteFetch {
       }
       Look look = ask(tiers_[i], toolchain, order, patience);
       if (look.found()) {
-        if (ImagePointer image =
-                take(tiers_[i], std::move(*look.entry), tiers_.size(), std::move(lease))) {
+        if (ImagePointer image = take(tiers_[i], std::move(*look.entry), tiers_.size(), lease)) {
           return image;
         }
       }
@@ -89,16 +89,16 @@ class RemoteFetch {
     auto entry = std::make_shared<cache::Entry>(to_entry(request_, *image));
     std::string path = body_.publish(request_, *entry);
     if (cache::serializable(*entry)) {
-      tiers_.put_later(std::move(entry), tiers_.size(), std::move(lease));
+      tiers_.put_later(entry, tiers_.size(), std::move(lease));
     }
     return with_path(std::move(image), std::move(path));
   }
 
  private:
-  /// The image of a verified entry; null if it does not fit the request. The disk gets the entry,
-  /// and so do the first `count` tiers.
+  /// The image of a verified entry, which takes the lease over; null if it does not fit the
+  /// request. The disk gets the entry, and so do the first `count` tiers.
   ImagePointer take(RemoteTier& tier, cache::Entry&& verified, std::size_t count,
-                    remote::FleetLease&& lease) {
+                    remote::FleetLease& lease) {
     const auto entry = std::make_shared<const cache::Entry>(std::move(verified));
     ImagePointer image = from_entry(request_, cache::Entry(*entry), {}, own_toolchain_);
     if (image == nullptr) {
