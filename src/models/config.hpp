@@ -53,6 +53,7 @@ class Config {
   Config(std::string_view text, std::optional<std::string_view> sidecar);
   Config(const Config&) = delete;
   Config& operator=(const Config&) = delete;
+  ~Config() = default;
 
   [[nodiscard]] const std::string& architecture() const { return architecture_; }
 

@@ -72,7 +72,7 @@ IgnoreList::IgnoreList(const std::vector<std::string>& entries,
   for (const std::string& entry : entries) {
     if (patterns_.size() + wildcards_.size() > kMostPatterns) {
       throw InvalidArgument("ignored modules", "more than 1000 patterns",
-                            "a config has at most 1000 entries with \"re:\" or \"*\"");
+                            R"(a config has at most 1000 entries with "re:" or "*")");
     }
     if (entry.rfind(kRegex, 0) == 0) {
       if (auto pattern = Pattern::compile(std::string_view(entry).substr(kRegex.size()))) {

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <limits>
 
 namespace quantjit::models {
@@ -129,13 +130,14 @@ class NodeBuilder final : public nlohmann::json_sax<json> {
   }
 
   [[nodiscard]] std::string parent_path() const {
-    for (auto node = open_.rbegin(); node != open_.rend(); ++node) {
-      if ((*node)->kind_ == Node::Kind::kObject) {
-        // Long paths serve nobody; a hostile file could make them grow with every level.
-        return (*node)->text_.size() > 200 ? "..." : (*node)->text_ + ".";
-      }
+    const auto object = std::find_if(open_.rbegin(), open_.rend(), [](const Node* node) {
+      return node->kind_ == Node::Kind::kObject;
+    });
+    if (object == open_.rend()) {
+      return name_ + ".";
     }
-    return name_ + ".";
+    // Long paths serve nobody; a hostile file could make them grow with every level.
+    return (*object)->text_.size() > 200 ? "..." : (*object)->text_ + ".";
   }
 
   Node& root_;
@@ -144,7 +146,7 @@ class NodeBuilder final : public nlohmann::json_sax<json> {
   std::vector<Node*> open_;
 };
 
-Node Node::parse(std::string_view text, std::string name) {
+Node Node::parse(std::string_view text, const std::string& name) {
   if (text.size() > kLongest) {
     throw InvalidArgument(name, std::to_string(text.size()) + " bytes long",
                           "a config has at most " + std::to_string(kLongest) + " bytes");

@@ -21,7 +21,7 @@ class Node {
 
   /// Parses a whole document whose outermost value is an object. `name` stands for it in messages.
   /// Throws: InvalidArgument if it is no such JSON, nests too deeply, or is too long.
-  static Node parse(std::string_view text, std::string name);
+  static Node parse(std::string_view text, const std::string& name);
 
   [[nodiscard]] Kind kind() const { return kind_; }
 

@@ -12,6 +12,7 @@ std::string http_server_version() {
   return {};
 }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): as where there is a server
 Server::Server(KernelService&, Options) {
   throw NotImplemented(
       "this quantjit was built without libmicrohttpd, so it cannot serve; install "
