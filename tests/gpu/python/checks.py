@@ -92,7 +92,7 @@ def reference(service):
         found = quantjit.per_token_group_quant(x, **keys)
         host = x.cpu()
         wanted = torch_ops.empty_outputs(
-            host, torch_ops.describe("per_token_group_quant", None, keys, host, None, None)
+            host, torch_ops.describe("per_token_group_quant", None, keys, host.dtype, None, None)
         )
         quantjit.reference(host, arch=arch, sm_count=sms, output_q=wanted[0], output_s=wanted[1], **keys)
         require(raws(found) == raws(wanted), f"{keys}")

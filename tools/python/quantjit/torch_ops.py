@@ -224,22 +224,11 @@ def describe(
     op: str,
     traits: str | None,
     keys: dict[str, object],
-    input: torch.Tensor,
-    output_q: torch.Tensor | None,
-    schedule: str | None,
-) -> str:
-    """The descriptor of a call, with what it leaves out taken from the tensors. Plain string work, which traces."""
-    return _describe(op, traits, keys, input.dtype, None if output_q is None else output_q.dtype, schedule)
-
-
-def _describe(
-    op: str,
-    traits: str | None,
-    keys: dict[str, object],
     dtype: torch.dtype,
     out_dtype: torch.dtype | None,
     schedule: str | None,
 ) -> str:
+    """The descriptor of a call, with what it leaves out taken from the tensors. Plain string work, which traces."""
     text = traits or op
     if keys:
         stated = traits_module.compose(op, **keys)
@@ -299,7 +288,7 @@ def run(
             output_q, output_s = empty_outputs(input, text)
         launcher(input, output_q, output_s, stream, masked_m, expected_m)
         return output_q, output_s
-    text = _describe(op, traits, keys, input.dtype, out, schedule)
+    text = describe(op, traits, keys, input.dtype, out, schedule)
     outputs = None if output_q is None or output_s is None else (output_q, output_s)
     if stream is None and service is None:
         return quantize(op, input, text, outputs, masked_m, expected_m)
@@ -313,6 +302,6 @@ def _plan(service: Service, call: tuple, stream: int) -> tuple[str, Launcher]:
     """What a plain call needs, made once and kept: its descriptor and its launcher."""
     kept = service.calls
     device, op, traits, keys, *rest = call
-    text = _describe(op, traits, traits_module.thawed(keys), *rest)
+    text = describe(op, traits, traits_module.thawed(keys), *rest)
     planned = kept[call] = (text, service.launchers.get((text, device)) or _launcher(service, text, device, stream))
     return planned
