@@ -15,6 +15,9 @@ BINARY = os.environ["QUANTJIT_COMMAND"]
 SIMULATOR = os.environ.get("SIMULATED_DEVICE", "")
 GOLDEN = SOURCE / "tests" / "golden" / "h200_cases.jsonl"
 NO_DRIVER = "/nonexistent/libcuda.so.1"
+# A compiler that makes empty kernels, and stops or crashes when it is told to. Empty where it was not built.
+FAKE_NVRTC = os.environ.get("FAKE_NVRTC", "")
+FAKE_BUILTINS = os.environ.get("FAKE_BUILTINS", "")
 
 ROW = "per_token_group_quant:scale=f32,layout=row"
 COL = "per_token_group_quant:scale=ue8m0,layout=col"
@@ -87,3 +90,18 @@ class CommandTest(unittest.TestCase):
     def entries(self):
         """The files of the cache."""
         return sorted(self.cache.glob("v1/*/*.qjc"))
+
+
+class FakeCompilerTest(CommandTest):
+    """A test with the compiler of the tests, which waits where `hold` says so."""
+
+    def setUp(self):
+        super().setUp()
+        if not FAKE_NVRTC:
+            self.skipTest("the compiler of the tests was not built")
+        nvrtc = self.work / "nvrtc"
+        nvrtc.mkdir()
+        shutil.copy(FAKE_NVRTC, nvrtc / "libnvrtc.so.13")
+        shutil.copy(FAKE_BUILTINS, nvrtc / "libnvrtc-builtins.so.13.78")
+        self.hold = self.work / "hold"
+        self.environment.update(QUANTJIT_NVRTC=str(nvrtc / "libnvrtc.so.13"), QUANTJIT_CODE="ptx")

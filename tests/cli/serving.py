@@ -3,19 +3,14 @@
 
 import http.client
 import json
-import os
 import pathlib
-import shutil
 import signal
 import socket
 import subprocess
 import time
 
-from harness import BINARY, CommandTest
+from harness import BINARY, FakeCompilerTest
 
-# A compiler that makes empty kernels, and stops when it is told to. Empty where it was not built.
-FAKE_NVRTC = os.environ.get("FAKE_NVRTC", "")
-FAKE_BUILTINS = os.environ.get("FAKE_BUILTINS", "")
 DEADLINE = 60
 
 ARCH = "sm_90a"
@@ -61,21 +56,12 @@ class Answer:
         return f"{self.status} {self.headers}\n{self.body[:600]!r}"
 
 
-class ServeTest(CommandTest):
+class ServeTest(FakeCompilerTest):
     """A test with a service that compiles with the compiler of the tests."""
 
     def setUp(self):
         super().setUp()
-        if not FAKE_NVRTC:
-            self.skipTest("the compiler of the tests was not built")
-        nvrtc = self.work / "nvrtc"
-        nvrtc.mkdir()
-        shutil.copy(FAKE_NVRTC, nvrtc / "libnvrtc.so.13")
-        shutil.copy(FAKE_BUILTINS, nvrtc / "libnvrtc-builtins.so.13.78")
-        self.hold = self.work / "hold"
-        self.environment.update(
-            QUANTJIT_NVRTC=str(nvrtc / "libnvrtc.so.13"), QUANTJIT_CODE="ptx", QUANTJIT_FAKE_HOLD=str(self.hold)
-        )
+        self.environment.update(QUANTJIT_FAKE_HOLD=str(self.hold))
         self.probe = subprocess.run([BINARY, "serve", "--listen", "nonsense"], capture_output=True, text=True, check=False)
         if "without libmicrohttpd" in self.probe.stderr:
             self.skipTest("the command was built without libmicrohttpd")

@@ -11,12 +11,9 @@ import subprocess
 import time
 import unittest
 
-from harness import BINARY, SOURCE, CommandTest
+from harness import BINARY, SOURCE, FakeCompilerTest
 
 MODELS = SOURCE / "tests" / "data" / "models"
-# A compiler that makes empty kernels, and stops or crashes when it is told to. Empty where it was not built.
-FAKE_NVRTC = os.environ.get("FAKE_NVRTC", "")
-FAKE_BUILTINS = os.environ.get("FAKE_BUILTINS", "")
 
 
 def group(number, **keys):
@@ -24,19 +21,8 @@ def group(number, **keys):
     return f"per_token_group_quant:group={number}{more}"
 
 
-class PrewarmTest(CommandTest):
+class PrewarmTest(FakeCompilerTest):
     """prewarm with the compiler of the tests."""
-
-    def setUp(self):
-        super().setUp()
-        if not FAKE_NVRTC:
-            self.skipTest("the compiler of the tests was not built")
-        nvrtc = self.work / "nvrtc"
-        nvrtc.mkdir()
-        shutil.copy(FAKE_NVRTC, nvrtc / "libnvrtc.so.13")
-        shutil.copy(FAKE_BUILTINS, nvrtc / "libnvrtc-builtins.so.13.78")
-        self.hold = self.work / "hold"
-        self.environment.update(QUANTJIT_NVRTC=str(nvrtc / "libnvrtc.so.13"), QUANTJIT_CODE="ptx")
 
     def prewarm(self, *arguments, status=0, **settings):
         result = self.command("prewarm", *arguments, "--json", **settings)
